@@ -1,0 +1,149 @@
+"""Commit specs: the text that names a commit, `main@2e1c~2^1*2026-01-01T00:00:00Z`, to a value and back.
+
+Grammar: `[name][@hash]` or a bare hash, then any of `~N` (Nth predecessor), `^N` (Nth parent), `*TIME` (newest commit not after TIME). What a bare
+word names, a reference or a shortened hash, only a repository can tell: `CommitSpec.name` holds it until then. Sources:
+reference 3.2 to 3.4 and the command line's contract (Words).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import check_reference_name
+
+HEAD = "HEAD"
+_HASH = re.compile(r"[0-9a-fA-F]{4,64}")
+_STEP = re.compile(r"([~^])(\d*)|\*([^~^*]+)")
+_AGO = re.compile(r"(\d+) *(second|minute|hour|day|week|month|year)s? +ago")
+_YEAR_DIGITS = 8
+"""Up to this many digits are a date (20260131), more are epoch milliseconds."""
+_UNIT = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "month": timedelta(days=30),
+    "year": timedelta(days=365),
+}
+
+
+class StepKind(StrEnum):
+    """How a step goes back in history."""
+
+    ANCESTOR = "~"
+    PARENT = "^"
+    TIME = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step back; `count` for `~` and `^`, `time` for `*`."""
+
+    kind: StepKind
+    count: int = 0
+    time: datetime | None = None
+
+    def __str__(self) -> str:
+        """The text form."""
+        return f"*{format_time(self.time)}" if self.time else f"{self.kind.value}{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSpec:
+    """A parsed commit spec. `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind the `@`."""
+
+    name: str | None
+    hash: str | None = None
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        """The text form; `parse` gives the value back."""
+        return (self.name or "") + (f"@{self.hash}" if self.hash else "") + "".join(map(str, self.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """`A..B`, or `A...B` with `symmetric`: from the merge base on. An end that is left out is HEAD."""
+
+    start: CommitSpec
+    end: CommitSpec
+    symmetric: bool = False
+
+
+def parse(text: str, now: datetime | None = None) -> CommitSpec:
+    """Read a commit spec; raises `InvalidInput` that names the faulty part. `now` is what relative times are counted from.
+
+    >>> parse("main@2e1cfa82~2")
+    CommitSpec(name='main', hash='2e1cfa82', steps=(Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),))
+    """
+    first = re.search(r"[~^*]", text)
+    base, rest = (text[: first.start()], text[first.start() :]) if first else (text, "")
+    name, at, hash_ = base.partition("@")
+    if not base:
+        raise InvalidInput(f"revision {text!r}: names no reference and no commit")
+    if at and hash_ and not _HASH.fullmatch(hash_):
+        raise InvalidInput(f"revision {text!r}: {hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
+    if at and not name and not hash_:
+        raise InvalidInput(f"revision {text!r}: neither a name before the '@' nor a hash behind it")
+    if name and name != "-" and not _HASH.fullmatch(name):
+        try:
+            check_reference_name(name)
+        except InvalidInput:
+            raise InvalidInput(f"revision {text!r}: {name!r} is neither a reference name nor a commit hash") from None
+    return CommitSpec(name or None, hash_.lower() or None, _steps(text, rest, now))
+
+
+def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    position = 0
+    while position < len(rest):
+        found = _STEP.match(rest, position)
+        if not found:
+            raise InvalidInput(f"revision {text!r}: {rest[position:]!r} is not understood; write ~N, ^N or *TIME")
+        position = found.end()
+        if found[3]:
+            steps.append(Step(StepKind.TIME, time=parse_time(found[3], now)))
+            continue
+        count = int(found[2] or 1)
+        if not 0 < count < 2**31:
+            raise InvalidInput(f"revision {text!r}: the number in {found[0]!r} must be between 1 and {2**31 - 1}")
+        steps.append(Step(StepKind(found[1]), count))
+    return tuple(steps)
+
+
+def parse_range(text: str, now: datetime | None = None) -> CommitRange | CommitSpec:
+    """Read `A..B`, `A...B` or a single commit spec."""
+    for dots in ("...", ".."):
+        start, found, end = text.partition(dots)
+        if found:
+            return CommitRange(parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "...")
+    return parse(text, now)
+
+
+def parse_time(text: str, now: datetime | None = None) -> datetime:
+    """An ISO instant (UTC where it names no zone), epoch milliseconds, `N hours ago`, `yesterday`, `now`; raises `InvalidInput`."""
+    text = text.strip()
+    now = now or datetime.now(UTC)
+    if text in ("now", "today", "yesterday"):
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return {"now": now, "today": midnight, "yesterday": now - timedelta(days=1)}[text]
+    try:
+        if found := _AGO.fullmatch(text.replace(".", " ")):
+            return now - int(found[1]) * _UNIT[found[2]]
+        if text.isascii() and text.isdigit() and len(text) > _YEAR_DIGITS:
+            return datetime.fromtimestamp(int(text) / 1000, UTC)
+        # An instant may carry nanoseconds; commit times have microseconds.
+        when = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput(f"time {text!r}: write an ISO instant (2026-01-31T12:00:00Z), epoch milliseconds, or '2 hours ago'") from None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def format_time(when: datetime) -> str:
+    """An ISO instant in UTC ending in `Z`, with as many fraction digits as it has."""
+    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")

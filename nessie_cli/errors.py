@@ -1,0 +1,180 @@
+"""One tree of errors, ordered by what a caller would do about them.
+
+Every error is a `NessieError` with a stable `code` (the REST API's `errorCode` where it has one) and carries its facts as attributes, never only
+in its text: diagnostics, the REST server and scripts read the attributes. Messages are one line and name the place. Hints that name
+commands are added by the command line, the only room that knows command names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class NessieError(Exception):
+    """Base of all errors of this package. `message` is one line without a trailing stop."""
+
+    code: ClassVar[str] = "UNKNOWN"
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+# -- mend the input -----------------------------------------------------------------------------------------------------------------
+
+
+class InvalidInput(NessieError):
+    """The caller gave something that can never work: a malformed name, key, hash, content, batch or argument."""
+
+    code = "BAD_REQUEST"
+    status = 400
+
+
+class AmbiguousHash(InvalidInput):
+    """A shortened hash that several commits share; `candidates` are (hash, subject) pairs, at most ten."""
+
+    def __init__(self, message: str, candidates: Sequence[tuple[str, str]]) -> None:
+        super().__init__(message)
+        self.candidates = tuple(candidates)
+
+
+# -- name something that exists -----------------------------------------------------------------------------------------------------
+
+
+class NotFound(NessieError):
+    """What was named does not exist. `name` is the missing thing as text."""
+
+    code = "REFERENCE_NOT_FOUND"
+    status = 404
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class ReferenceNotFound(NotFound):
+    """No branch or tag has this name."""
+
+
+class CommitNotFound(NotFound):
+    """No commit has this hash, or it is not on the branch where it has to be, or two histories share no commit."""
+
+
+class ContentNotFound(NotFound):
+    """No content has this key. `key` is the `ContentKey`."""
+
+    code = "CONTENT_NOT_FOUND"
+
+    def __init__(self, message: str, key: Any) -> None:
+        super().__init__(message, str(key))
+        self.key = key
+
+
+class StoreNotFound(NotFound):
+    """There is no store at this URL, or no workspace here."""
+
+    code = "STORE_NOT_FOUND"
+
+
+# -- look again, then decide --------------------------------------------------------------------------------------------------------
+
+
+class AlreadyExists(NessieError):
+    """A reference of this name exists already."""
+
+    code = "REFERENCE_ALREADY_EXISTS"
+    status = 409
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class ReferenceConflict(NessieError):
+    """A commit, merge or transplant is not possible as the branch now stands.
+
+    `conflicts` holds every one of them at once (`model.Conflict`). `reference` and `head` say where, `expected_hash` where the caller started.
+    """
+
+    code = "REFERENCE_CONFLICT"
+    status = 409
+
+    def __init__(
+        self,
+        message: str,
+        conflicts: Sequence[Any] = (),
+        *,
+        reference: str | None = None,
+        head: str | None = None,
+        expected_hash: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.conflicts = tuple(conflicts)
+        self.reference = reference
+        self.head = head
+        self.expected_hash = expected_hash
+
+
+class MergeConflict(ReferenceConflict):
+    """Keys of a merge or transplant are in conflict. `result` is the whole `model.MergeResult`."""
+
+    def __init__(self, message: str, conflicts: Sequence[Any], result: Any) -> None:
+        super().__init__(
+            message,
+            conflicts,
+            reference=result.target_branch,
+            head=result.effective_target_hash,
+            expected_hash=result.expected_hash,
+        )
+        self.result = result
+
+
+class ReferenceMoved(ReferenceConflict):
+    """A reference is not where the caller said it has to be (conflict type UNEXPECTED_HASH), or lost every race for it."""
+
+
+# -- ask somebody ---------------------------------------------------------------------------------------------------------------------
+
+
+class NotAllowed(NessieError):
+    """A rule of the repository or the missing rights of the caller forbid this."""
+
+    code = "FORBIDDEN"
+    status = 403
+
+
+# -- try later, or look after the store -----------------------------------------------------------------------------------------------
+
+
+class StoreUnavailable(NessieError):
+    """The store cannot be used now: not reachable, locked for too long, disk full, no permission. Nothing was written."""
+
+    code = "SERVICE_UNAVAILABLE"
+    status = 503
+
+
+class UnsupportedFormat(StoreUnavailable):
+    """The file is no store of ours, or one of a newer format than this program knows."""
+
+
+class DamagedObject(StoreUnavailable):
+    """Stored bytes are not what their id says, or an object is missing. `object_id` is hex. `nessie fsck` lists all of them."""
+
+    code = "DAMAGED_OBJECT"
+    status = 500
+
+    def __init__(self, message: str, object_id: str = "") -> None:
+        super().__init__(message)
+        self.object_id = object_id
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The connection was lost after a write was sent. `request_id` finds out later whether it happened."""
+
+    code = "OUTCOME_UNKNOWN"
+
+    def __init__(self, message: str, request_id: str) -> None:
+        super().__init__(message)
+        self.request_id = request_id

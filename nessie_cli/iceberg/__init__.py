@@ -1,0 +1,1 @@
+"""What an Iceberg metadata file says as a content of the catalog."""

@@ -1,0 +1,63 @@
+"""Commits as callers see them: metadata, hash, parents and operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from nessie_cli.model.operations import Operation
+
+NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
+"""The hash of the empty history: the parent of every first commit (SHA-256 of the text `empty`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMeta:
+    """What is said about a commit.
+
+    A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is None or empty until the repository has
+    written the commit. Times are aware datetimes in UTC with microseconds. Each property holds a list of texts.
+    """
+
+    message: str
+    authors: tuple[str, ...] = ()
+    signed_off_by: tuple[str, ...] = ()
+    author_time: datetime | None = None
+    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    committer: str | None = None
+    commit_time: datetime | None = None
+    hash: str | None = None
+    parents: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.partition("\n")[0]
+
+    @property
+    def author(self) -> str:
+        """The first author, or an empty text."""
+        return self.authors[0] if self.authors else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One commit of a log. `operations` is None where it was not asked for: Deletes sorted by key, then Puts sorted by key.
+
+    `height` counts the commits from the empty history along first parents, this one included.
+    """
+
+    meta: CommitMeta
+    height: int
+    operations: tuple[Operation, ...] | None = None
+
+    @property
+    def hash(self) -> str:
+        """The hash of the commit."""
+        return self.meta.hash or NO_ANCESTOR
+
+    @property
+    def parent(self) -> str:
+        """The hash of the first parent; the no-ancestor hash for a first commit."""
+        return self.meta.parents[0] if self.meta.parents else NO_ANCESTOR

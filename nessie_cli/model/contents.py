@@ -1,0 +1,231 @@
+"""Content objects: what a key of the catalog points at, with all the fields of the specification (reference: content types, 5).
+
+A content is a value: two contents with equal fields are equal. `id` is its identity across renames, merges and transplants; it is None until the
+repository has given one. Attribute names in JSON are the camel-case form of the field names; `attributes` and `content_from` are the only places
+that know so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, ClassVar
+
+from nessie_cli.errors import InvalidInput
+
+_INT32 = range(-(2**31), 2**31)
+_INT64 = range(-(2**63), 2**63)
+_CAMEL = re.compile(r"_([a-z])")
+
+
+def _camel(name: str) -> str:
+    return _CAMEL.sub(lambda m: m[1].upper(), name)
+
+
+def _int(owner: str, name: str, value: object, allowed: range) -> None:
+    if type(value) is not int or value not in allowed:
+        raise InvalidInput(f"{owner}.{_camel(name)}: must be a whole number of {allowed.stop.bit_length()} bits, not {value!r}")
+
+
+def _text(owner: str, name: str, value: object, *, optional: bool = False) -> None:
+    if optional and value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidInput(f"{owner}.{_camel(name)}: must be text, not {value!r}")
+
+
+def _not_blank(owner: str, name: str, value: object) -> None:
+    _text(owner, name, value)
+    if not str(value).strip():
+        raise InvalidInput(f"{owner}.{_camel(name)}: must not be blank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Base of all contents. `type` is the REST API's discriminator; `payload` the number that the key tree stores for it (reference 5)."""
+
+    type: ClassVar[str] = ""
+    payload: ClassVar[int] = 0
+
+    id: str | None = None
+
+    def with_id(self, content_id: str | None) -> Content:
+        """The same content under another content id."""
+        return replace(self, id=content_id)
+
+    @property
+    def type_name(self) -> str:
+        """The discriminator, also of contents of types that this program does not know."""
+        return self.type
+
+    def attributes(self) -> dict[str, Any]:
+        """All attributes but `type` and `id`, under their JSON names, None included."""
+        return {name: _plain(getattr(self, field_name)) for field_name, name in _attribute_names(type(self))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+_NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
+
+
+def _attribute_names(cls: type[Content]) -> tuple[tuple[str, str], ...]:
+    """(field name, JSON name) of each attribute; looked up for every content, so it is computed once per class."""
+    if cls.__name__ not in _NAMES:
+        _NAMES[cls.__name__] = tuple((f.name, _camel(f.name)) for f in fields(cls) if f.name != "id")
+    return _NAMES[cls.__name__]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergTable(Content):
+    """An Iceberg table: its current metadata file and the ids in it. `snapshot_id` is -1 where there is no snapshot."""
+
+    type: ClassVar[str] = "ICEBERG_TABLE"
+    payload: ClassVar[int] = 1
+
+    metadata_location: str
+    snapshot_id: int = -1
+    schema_id: int = 0
+    spec_id: int = 0
+    sort_order_id: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a value that the REST API would refuse."""
+        _not_blank(self.type, "metadata_location", self.metadata_location)
+        _int(self.type, "snapshot_id", self.snapshot_id, _INT64)
+        for name in ("schema_id", "spec_id", "sort_order_id"):
+            _int(self.type, name, getattr(self, name), _INT32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergView(Content):
+    """An Iceberg view. `sql_text` and `dialect` are deprecated; newer clients keep both in the metadata file."""
+
+    type: ClassVar[str] = "ICEBERG_VIEW"
+    payload: ClassVar[int] = 3
+
+    metadata_location: str
+    version_id: int
+    schema_id: int
+    sql_text: str | None = None
+    dialect: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a value that the REST API would refuse."""
+        _not_blank(self.type, "metadata_location", self.metadata_location)
+        _int(self.type, "version_id", self.version_id, _INT64)
+        _int(self.type, "schema_id", self.schema_id, _INT32)
+        for name in ("sql_text", "dialect"):
+            _text(self.type, name, getattr(self, name), optional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaLakeTable(Content):
+    """A Delta Lake table: the locations of its log."""
+
+    type: ClassVar[str] = "DELTA_LAKE_TABLE"
+    payload: ClassVar[int] = 2
+
+    metadata_location_history: tuple[str, ...] = ()
+    checkpoint_location_history: tuple[str, ...] = ()
+    last_checkpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a value that the REST API would refuse."""
+        for name in ("metadata_location_history", "checkpoint_location_history"):
+            for location in getattr(self, name):
+                _text(self.type, name, location)
+        _text(self.type, "last_checkpoint", self.last_checkpoint, optional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace(Content):
+    """A namespace: a content that holds other keys. `elements` normally equals its key."""
+
+    type: ClassVar[str] = "NAMESPACE"
+    payload: ClassVar[int] = 4
+
+    elements: tuple[str, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a value that the REST API would refuse."""
+        for element in self.elements:
+            _text(self.type, "elements", element)
+        if self.elements and self.elements[-1] == ".":
+            raise InvalidInput("NAMESPACE.elements: the last element must not be '.'")
+        for name, value in self.properties.items():
+            _text(self.type, "properties", name)
+            _text(self.type, f"properties[{name}]", value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UDF(Content):
+    """A user-defined function. `sql_text` and `dialect` are deprecated."""
+
+    type: ClassVar[str] = "UDF"
+    payload: ClassVar[int] = 5
+
+    sql_text: str | None = None
+    dialect: str | None = None
+    version_id: str | None = None
+    signature_id: str | None = None
+    metadata_location: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a value that the REST API would refuse."""
+        for name, _ in _attribute_names(UDF):
+            _text(self.type, name, getattr(self, name), optional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownContent(Content):
+    """A content of a type that this program does not know: kept and shown with everything it came with, never interpreted."""
+
+    payload: ClassVar[int] = 0
+
+    foreign_type: str
+    foreign_attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` where the type name is blank."""
+        _not_blank("content", "type", self.foreign_type)
+
+    @property
+    def type_name(self) -> str:
+        """The type name as it came."""
+        return self.foreign_type
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes as they came."""
+        return dict(self.foreign_attributes)
+
+
+CONTENT_TYPES: Mapping[str, type[Content]] = {c.type: c for c in (IcebergTable, DeltaLakeTable, IcebergView, Namespace, UDF)}
+"""The known content types by their discriminator."""
+
+TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.values()}
+"""The discriminator of each payload number; 0 (unknown) is not in it."""
+
+
+def content_from(type_name: str, content_id: str | None, attributes: Mapping[str, Any]) -> Content:
+    """Build a content from its JSON attributes (without `type` and `id`).
+
+    Attributes that a known type does not have are left out; a missing or wrong one raises `InvalidInput` that names it.
+    """
+    cls = CONTENT_TYPES.get(type_name)
+    if cls is None:
+        return UnknownContent(id=content_id, foreign_type=type_name, foreign_attributes=dict(attributes))
+    values: dict[str, Any] = {}
+    for field_name, name in _attribute_names(cls):
+        if name in attributes:
+            value = attributes[name]
+            values[field_name] = tuple(value) if isinstance(value, list) else value
+    for f in fields(cls):
+        if f.name not in values and f.name != "id" and f.default is MISSING and f.default_factory is MISSING:
+            raise InvalidInput(f"{type_name}.{_camel(f.name)}: is missing")
+    return cls(id=content_id, **values)

@@ -1,0 +1,77 @@
+"""References: branches, tags, and the records of where they have been."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model.commits import CommitMeta
+
+_NAME = re.compile(r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?")
+_LOOKS_LIKE_HASH = re.compile(r"[0-9a-fA-F]{8,64}")
+NAME_RULE = (
+    "Reference name must start with a letter, followed by letters, digits, one of the ./_- characters, not end with a slash or dot, not contain '..'"
+)
+
+
+class ReferenceType(StrEnum):
+    """What a named reference is. DETACHED occurs only in answers, where a bare hash was read."""
+
+    BRANCH = "BRANCH"
+    TAG = "TAG"
+    DETACHED = "DETACHED"
+
+
+def check_reference_name(name: str) -> str:
+    """Return a well-formed reference name unchanged, else raise `InvalidInput` (reference 3.1)."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"{NAME_RULE} - but was: {name}")
+    return name
+
+
+def check_new_reference_name(name: str) -> str:
+    """As `check_reference_name`, and refuse names that could be taken for a hash or a keyword."""
+    check_reference_name(name)
+    if name.upper() in ("HEAD", "DETACHED") or _LOOKS_LIKE_HASH.fullmatch(name):
+        raise InvalidInput(f"Reference name mut not be HEAD, DETACHED or a potential commit ID representation. - but was {name}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMetadata:
+    """What is known of a reference beside its hash. Counts are relative to the default branch, None for it and for tags (reference 12.2)."""
+
+    head: CommitMeta | None = None
+    total: int | None = None
+    ahead: int | None = None
+    behind: int | None = None
+    common_ancestor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A branch or tag and the hash it points at; a detached one has an empty name."""
+
+    type: ReferenceType
+    name: str
+    hash: str
+    metadata: ReferenceMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReflogEntry:
+    """One move of a reference. `before` is None for a creation, `after` for a deletion. `number` counts up in the whole repository."""
+
+    number: int
+    reference: str
+    type: ReferenceType
+    before: str | None
+    after: str | None
+    time: datetime
+    who: str
+    operation: str
+    message: str
+    request_id: str

@@ -1,0 +1,134 @@
+"""What the verbs of a repository take and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from nessie_cli.model.conflicts import Conflict
+from nessie_cli.model.contents import Content
+from nessie_cli.model.keys import ContentKey
+from nessie_cli.model.references import Reference
+
+
+class MergeBehavior(StrEnum):
+    """What to do with a key of a merge or transplant: merge it or report a conflict; take the source's state; keep the target's."""
+
+    NORMAL = "NORMAL"
+    FORCE = "FORCE"
+    DROP = "DROP"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBehavior:
+    """The behavior of one key. `resolved` replaces the value to be written; it needs NORMAL and `expected_target` (reference 9.4)."""
+
+    key: ContentKey
+    behavior: MergeBehavior = MergeBehavior.NORMAL
+    expected_target: Content | None = None
+    resolved: Content | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a commit's state. `content` is None where it was not asked for. `value_hash` is the hash of the content."""
+
+    key: ContentKey
+    type: str
+    content_id: str
+    value_hash: str
+    content: Content | None = None
+
+    @property
+    def cache_key(self) -> str:
+        """Names this very content in every commit, branch and repository: `<content id>:<content hash>`."""
+        return f"{self.content_id}:{self.value_hash}"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffEntry:
+    """One key whose content differs; `before` or `after` is None where it does not exist on that side."""
+
+    key: ContentKey
+    before: Content | None
+    after: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Which keys a listing covers: all of `keys` (if given) that lie in the inclusive bounds, or below `prefix` (the prefix itself included)."""
+
+    keys: tuple[ContentKey, ...] | None = None
+    minimum: ContentKey | None = None
+    maximum: ContentKey | None = None
+    prefix: ContentKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What a commit did. `added` maps each created key to its new content id. `applied` is False for a dry run."""
+
+    reference: Reference
+    added: Mapping[ContentKey, str] = field(default_factory=dict)
+    applied: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDetail:
+    """One key that a merge or transplant touched; `source` and `target` are the contents on both sides before it."""
+
+    key: ContentKey
+    behavior: MergeBehavior
+    conflict: Conflict | None = None
+    source: Content | None = None
+    target: Content | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What a merge or transplant did or would do (reference 9.2). `resultant_hash` is None for a conflict or a dry run that would write."""
+
+    target_branch: str
+    effective_target_hash: str
+    resultant_hash: str | None
+    common_ancestor: str | None
+    expected_hash: str | None
+    applied: bool
+    successful: bool
+    details: tuple[MergeDetail, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The conflicts of all details."""
+        return tuple(d.conflict for d in self.details if d.conflict)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryConfig:
+    """Facts of a repository that never change, and its settings by name."""
+
+    default_branch: str
+    created: datetime | None
+    format: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class ProblemKind(StrEnum):
+    """What `fsck` can find."""
+
+    DAMAGED = "DAMAGED"
+    MISSING = "MISSING"
+    BROKEN_LINK = "BROKEN_LINK"
+    WRONG_SHAPE = "WRONG_SHAPE"
+    BAD_REFERENCE = "BAD_REFERENCE"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a store: `where` names the object or reference."""
+
+    kind: ProblemKind
+    where: str
+    message: str

@@ -1,0 +1,1 @@
+"""Every verb of a catalog: the protocol, the embedded repository, and `connect`."""

@@ -1,0 +1,196 @@
+"""The upper seam: every verb of a catalog once, in value objects, the same for an embedded store and for a remote server.
+
+Revisions are given as text (`main`, `main@2e1c~1`, `HEAD` is not known here) or as `CommitSpec`; hashes are hex text. Listings are
+iterators that read as they are consumed. A verb that writes either did everything or raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Content,
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyBehavior,
+    KeyRange,
+    LogEntry,
+    MergeBehavior,
+    MergeResult,
+    Operation,
+    Problem,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    RepositoryConfig,
+)
+
+Revision = str | CommitSpec
+ALL_KEYS = KeyRange()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """What merge and transplant share.
+
+    `meta` replaces the message that would be made up; `behaviors` and `default_behavior` decide per key; `follow_renames` combines a rename
+    on one side with a change on the other; `expected_hash` must be on the branch; `dry_run` writes nothing.
+    """
+
+    meta: CommitMeta | None = None
+    behaviors: Sequence[KeyBehavior] = ()
+    default_behavior: MergeBehavior = MergeBehavior.NORMAL
+    follow_renames: bool = False
+    expected_hash: str | None = None
+    dry_run: bool = False
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AheadBehind:
+    """How many first-parent commits each side has beyond the common ancestor."""
+
+    ahead: int
+    behind: int
+    common_ancestor: str
+
+
+class Repository(Protocol):
+    """A catalog under version control. Obtain one with `connect(url)`; use it as a context manager or call `close`.
+
+    Every verb raises the errors of `nessie_cli.errors`: `InvalidInput` for what can never work, `NotFound` for what is not there,
+    `ReferenceConflict` with all conflicts as data, `StoreUnavailable` when the store or server cannot be used.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where this repository is; no secrets in it."""
+
+    # -- references --------------------------------------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """Default branch, age, format and settings."""
+
+    def put_setting(self, name: str, value: str | None) -> str | None:
+        """Set (or with None remove) a setting that every client of the repository meets; answers the previous value."""
+
+    def resolve(self, revision: Revision) -> Reference:
+        """The reference and hash that a revision names; DETACHED where no reference is named. Cost O(log commits).
+
+        A bare word is a reference name first, then a shortened hash (at least 4 digits, unique among commits, else `AmbiguousHash`).
+        """
+
+    def reference(self, name: str, *, metadata: bool = False) -> Reference:
+        """One branch or tag; raises `ReferenceNotFound`."""
+
+    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+        """Branches, then tags, each by name; from the name `start` on. Indexed rows only, unless metadata is asked for."""
+
+    def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
+        """Make a branch or tag at a hash; raises `AlreadyExists`."""
+
+    def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
+        """Point a reference elsewhere; raises `ReferenceMoved` unless it stands at `expected_hash`."""
+
+    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
+        """Give a reference another name, in one step where the store can."""
+
+    def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
+        """Delete a reference that stands at `expected_hash`; answers what it was. The default branch is refused."""
+
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """Where one reference (or any) has been, newest first; deleted references are remembered."""
+
+    # -- reading -----------------------------------------------------------------------------------------------------------------
+
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """Commits, newest first, along first parents (or, by generation, along all); ends after the hash `until`, which is included.
+
+        The empty history has no entries. Cost one small read per commit.
+        """
+
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """Commits reachable from `start` over all parents, and from none of `exclude`: the range `A..B`."""
+
+    def commit_at(self, revision: Revision) -> LogEntry:
+        """One commit with its operations; raises `CommitNotFound` for the empty history."""
+
+    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+        """The keys of a commit's state, ascending. Cost O(log keys + what is consumed)."""
+
+    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+        """The contents of those keys that exist."""
+
+    def content(self, at: Revision, key: ContentKey) -> Content:
+        """One content; raises `ContentNotFound`."""
+
+    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+        """Contents that differ, ascending by key. Cost O(differences · log keys)."""
+
+    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+        """The newest commit at or before `at` that has an operation on this key."""
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """The best common ancestor over all parents; the no-ancestor hash where histories share nothing."""
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """Whether one commit is reachable from another over any parents (a commit is its own ancestor)."""
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """How far `of` is from `base`, counted along first parents (reference 12.2)."""
+
+    # -- writing -----------------------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        branch: str,
+        operations: Iterable[Operation],
+        meta: CommitMeta,
+        *,
+        expected_hash: str | None = None,
+        request_id: str | None = None,
+        dry_run: bool = False,
+    ) -> CommitResult:
+        """Put one commit on a branch: all operations or none.
+
+        `expected_hash` is the state the caller started from (default: HEAD); only what changed since at the keys touched conflicts. Raises
+        `ReferenceConflict` with every conflict. `operations` may be a generator of millions. A `request_id` that was
+        committed before answers what it did then. Cost O(operations · log keys).
+        """
+
+    def find_request(self, request_id: str) -> CommitResult | None:
+        """What a write with this request id did, None when it never happened."""
+
+    def merge(self, branch: str, source: Revision, options: MergeOptions = ...) -> MergeResult:
+        """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.
+
+        Raises `MergeConflict`; a dry run raises it as well.
+        """
+
+    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = ...) -> MergeResult:
+        """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
+
+    # -- care --------------------------------------------------------------------------------------------------------------------
+
+    def check(self) -> Iterator[Problem]:
+        """Verify every object, reference and link (`fsck`)."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+
+
+def describe_settings(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Settings that callers may see: those of the repository itself start with a dot and are left out."""
+    return {name: value for name, value in settings.items() if not name.startswith(".")}

@@ -1,0 +1,1 @@
+"""Backends: opaque immutable objects by id, references by compare-and-swap."""

@@ -1,0 +1,142 @@
+"""The lower seam: opaque immutable objects by id, and references moved by compare-and-swap, atomically together.
+
+A store knows no tree, no commit, no key. It keeps bytes, and one atomic write says: these objects, and these reference moves if every reference
+still is where the writer saw it, and their reflog rows. A reader never needs a transaction: objects never change, so whoever has read one reference
+has one consistent state of everything below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+STORE_FORMAT = 1
+"""The format version that this program writes. A store of a newer one is refused, one of an older one is migrated when it is opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes."""
+
+    id: bytes
+    kind: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReference:
+    """Where a reference points. `kind` is an opaque word (`BRANCH`, `TAG`); names are unique over all kinds."""
+
+    name: str
+    kind: str
+    target: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One compare-and-swap: `name` must stand at `before` (None: must not exist) and goes to `after` (None: is deleted).
+
+    The remaining fields are the reflog row: time in microseconds since 1970, who, which verb, a message, and the request id of the caller.
+    """
+
+    name: str
+    kind: str
+    before: bytes | None
+    after: bytes | None
+    time: int
+    who: str
+    operation: str
+    message: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReflogRow:
+    """A move that happened; `number` grows over the whole store."""
+
+    number: int
+    move: Move
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One atomic write. Moves are applied in order (two moves of one reference chain); settings replace values by name (None removes)."""
+
+    objects: Sequence[StoredObject] = ()
+    moves: Sequence[Move] = ()
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Everything of the write is durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Nothing was written: a reference is not where the writer saw it. `current` is what stands there now (None: no such reference)."""
+
+    name: str
+    current: StoredReference | None
+
+
+class Store(Protocol):
+    """What a backend has to do. All methods are safe to call from several threads and processes.
+
+    Errors: `StoreUnavailable` (nothing was written), `DamagedObject` for bytes that fail their check sum, `OutcomeUnknown` where a write
+    may or may not have happened; the caller then asks `find_request`.
+    """
+
+    @property
+    def url(self) -> str:
+        """The URL that opens this store again; no secrets in it."""
+
+    def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The raw bytes of those objects that exist, in one round trip; missing ids are not in the answer."""
+
+    def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
+        """At most `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
+
+    def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
+        """Every object (of a kind), for checking and cleaning; one that fails its check sum comes as `DamagedId`."""
+
+    def put(self, objects: Iterable[StoredObject]) -> None:
+        """Store objects that no reference needs yet (a large load). One that exists is only marked as young again."""
+
+    def delete(self, ids: Sequence[bytes], written_before: int) -> int:
+        """Delete those objects last written before this second since 1970; returns how many went."""
+
+    def write(self, write: Write) -> Done | Stale:
+        """Do all of it, durably, or nothing."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the store's write lock: `write` inside cannot find a reference moved by others since the block was entered."""
+
+    def reference(self, name: str) -> StoredReference | None:
+        """One reference, or None."""
+
+    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+        """References in name order, one consistent state: of one kind, below a prefix, from the name `start` on (inclusive)."""
+
+    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+        """Moves of one reference (or all), newest first, below the number `before`."""
+
+    def find_request(self, request_id: str) -> list[ReflogRow]:
+        """The moves that carried this request id, oldest first."""
+
+    def settings(self) -> dict[str, str]:
+        """All settings by name; facts of the repository among them."""
+
+    def close(self) -> None:
+        """Let go of files and connections; calling it twice is harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedId:
+    """An object whose stored bytes fail their check sum or cannot be unpacked."""
+
+    id: bytes
+    kind: int
+    reason: str
