@@ -8,9 +8,10 @@ reference 3.2 to 3.4 and the command line's contract (Words).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_reference_name
@@ -40,8 +41,7 @@ class StepKind(StrEnum):
     TIME = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step back; `count` for `~` and `^`, `time` for `*`."""
 
     kind: StepKind
@@ -53,8 +53,7 @@ class Step:
         return f"*{format_time(self.time)}" if self.time else f"{self.kind.value}{self.count}"
 
 
-@dataclass(frozen=True, slots=True)
-class CommitSpec:
+class CommitSpec(Struct, frozen=True):
     """A parsed commit spec. `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind the `@`."""
 
     name: str | None
@@ -66,8 +65,7 @@ class CommitSpec:
         return (self.name or "") + (f"@{self.hash}" if self.hash else "") + "".join(map(str, self.steps))
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRange:
+class CommitRange(Struct, frozen=True):
     """`A..B`, or `A...B` with `symmetric`: from the merge base on. An end that is left out is HEAD."""
 
     start: CommitSpec

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct
 
 from nessie_cli.model.operations import Operation
 
@@ -12,8 +13,7 @@ NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 """The hash of the empty history: the parent of every first commit (SHA-256 of the text `empty`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitMeta:
+class CommitMeta(Struct, frozen=True):
     """What is said about a commit.
 
     A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is None or empty until the repository has
@@ -24,7 +24,7 @@ class CommitMeta:
     authors: tuple[str, ...] = ()
     signed_off_by: tuple[str, ...] = ()
     author_time: datetime | None = None
-    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    properties: Mapping[str, tuple[str, ...]] = {}
     committer: str | None = None
     commit_time: datetime | None = None
     hash: str | None = None
@@ -41,8 +41,7 @@ class CommitMeta:
         return self.authors[0] if self.authors else ""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """One commit of a log. `operations` is None where it was not asked for: Deletes sorted by key, then Puts sorted by key.
 
     `height` counts the commits from the empty history along first parents, this one included.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nessie_cli.model.commits import CommitMeta
 from nessie_cli.model.contents import Content
@@ -26,8 +27,7 @@ class ConflictType(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     """One side of a merge moved a content to another key: from where, to where, and the commit that did it."""
 
     old: ContentKey
@@ -35,8 +35,7 @@ class Rename:
     by: CommitMeta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """One key in conflict.
 
     `expected` is the state the caller started from, `actual` the state at HEAD, `proposed` what the operation wanted; None is "no content".

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar
+
+from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 
@@ -41,8 +42,7 @@ def _not_blank(owner: str, name: str, value: object) -> None:
         raise InvalidInput(f"{owner}.{_camel(name)}: must not be blank")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """Base of all contents. `type` is the REST API's discriminator; `payload` the number that the key tree stores for it (reference 5)."""
 
     type: ClassVar[str] = ""
@@ -52,7 +52,7 @@ class Content:
 
     def with_id(self, content_id: str | None) -> Content:
         """The same content under another content id."""
-        return replace(self, id=content_id)
+        return structs.replace(self, id=content_id)
 
     @property
     def type_name(self) -> str:
@@ -76,12 +76,11 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
 def _attribute_names(cls: type[Content]) -> tuple[tuple[str, str], ...]:
     """(field name, JSON name) of each attribute; looked up for every content, so it is computed once per class."""
     if cls.__name__ not in _NAMES:
-        _NAMES[cls.__name__] = tuple((f.name, _camel(f.name)) for f in fields(cls) if f.name != "id")
+        _NAMES[cls.__name__] = tuple((name, _camel(name)) for name in cls.__struct_fields__ if name != "id")
     return _NAMES[cls.__name__]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IcebergTable(Content):
+class IcebergTable(Content, frozen=True, kw_only=True):
     """An Iceberg table: its current metadata file and the ids in it. `snapshot_id` is -1 where there is no snapshot."""
 
     type: ClassVar[str] = "ICEBERG_TABLE"
@@ -101,8 +100,7 @@ class IcebergTable(Content):
             _int(self.type, name, getattr(self, name), _INT32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IcebergView(Content):
+class IcebergView(Content, frozen=True, kw_only=True):
     """An Iceberg view. `sql_text` and `dialect` are deprecated; newer clients keep both in the metadata file."""
 
     type: ClassVar[str] = "ICEBERG_VIEW"
@@ -123,8 +121,7 @@ class IcebergView(Content):
             _text(self.type, name, getattr(self, name), optional=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeltaLakeTable(Content):
+class DeltaLakeTable(Content, frozen=True, kw_only=True):
     """A Delta Lake table: the locations of its log."""
 
     type: ClassVar[str] = "DELTA_LAKE_TABLE"
@@ -142,15 +139,14 @@ class DeltaLakeTable(Content):
         _text(self.type, "last_checkpoint", self.last_checkpoint, optional=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Namespace(Content):
+class Namespace(Content, frozen=True, kw_only=True):
     """A namespace: a content that holds other keys. `elements` normally equals its key."""
 
     type: ClassVar[str] = "NAMESPACE"
     payload: ClassVar[int] = 4
 
     elements: tuple[str, ...]
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = {}
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
@@ -163,8 +159,7 @@ class Namespace(Content):
             _text(self.type, f"properties[{name}]", value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UDF(Content):
+class UDF(Content, frozen=True, kw_only=True):
     """A user-defined function. `sql_text` and `dialect` are deprecated."""
 
     type: ClassVar[str] = "UDF"
@@ -182,14 +177,13 @@ class UDF(Content):
             _text(self.type, name, getattr(self, name), optional=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownContent(Content):
+class UnknownContent(Content, frozen=True, kw_only=True):
     """A content of a type that this program does not know: kept and shown with everything it came with, never interpreted."""
 
     payload: ClassVar[int] = 0
 
     foreign_type: str
-    foreign_attributes: Mapping[str, Any] = field(default_factory=dict)
+    foreign_attributes: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` where the type name is blank."""
@@ -225,7 +219,7 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
         if name in attributes:
             value = attributes[name]
             values[field_name] = tuple(value) if isinstance(value, list) else value
-    for f in fields(cls):
-        if f.name not in values and f.name != "id" and f.default is MISSING and f.default_factory is MISSING:
-            raise InvalidInput(f"{type_name}.{_camel(f.name)}: is missing")
+    for required in structs.fields(cls):
+        if required.name not in values and required.required:
+            raise InvalidInput(f"{type_name}.{_camel(required.name)}: is missing")
     return cls(id=content_id, **values)

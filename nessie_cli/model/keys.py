@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 
@@ -16,8 +17,7 @@ _NEEDS_QUOTES = re.compile(r'[."\s]')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ContentKey:
+class ContentKey(Struct, frozen=True, order=True):
     """The path of a content, outermost element first. Ordered element by element, a prefix before its extensions.
 
     Text form: elements joined with dots; an element that holds a dot, a double quote or white space is quoted as SQL does.

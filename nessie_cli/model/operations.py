@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from nessie_cli.model.contents import Content
 from nessie_cli.model.keys import ContentKey
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     """Create or update the content of a key.
 
     A new content carries no id (the repository gives one); an update carries the id it has. `expected_content`, where given, is compared with
@@ -22,15 +21,13 @@ class Put:
     expected_content: Content | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Remove the content of a key."""
 
     key: ContentKey
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """Demand that a key exists and was not changed since the expected hash. Never stored. Wire name `UNCHANGED`."""
 
     key: ContentKey

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.commits import CommitMeta
@@ -40,8 +41,7 @@ def check_new_reference_name(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceMetadata:
+class ReferenceMetadata(Struct, frozen=True):
     """What is known of a reference beside its hash. Counts are relative to the default branch, None for it and for tags (reference 12.2)."""
 
     head: CommitMeta | None = None
@@ -51,8 +51,7 @@ class ReferenceMetadata:
     common_ancestor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A branch or tag and the hash it points at; a detached one has an empty name."""
 
     type: ReferenceType
@@ -61,8 +60,7 @@ class Reference:
     metadata: ReferenceMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReflogEntry:
+class ReflogEntry(Struct, frozen=True):
     """One move of a reference. `before` is None for a creation, `after` for a deletion. `number` counts up in the whole repository."""
 
     number: int

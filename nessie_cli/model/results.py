@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from nessie_cli.model.conflicts import Conflict
 from nessie_cli.model.contents import Content
@@ -21,8 +22,7 @@ class MergeBehavior(StrEnum):
     DROP = "DROP"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBehavior:
+class KeyBehavior(Struct, frozen=True):
     """The behavior of one key. `resolved` replaces the value to be written; it needs NORMAL and `expected_target` (reference 9.4)."""
 
     key: ContentKey
@@ -31,8 +31,7 @@ class KeyBehavior:
     resolved: Content | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One key of a commit's state. `content` is None where it was not asked for. `value_hash` is the hash of the content."""
 
     key: ContentKey
@@ -47,8 +46,7 @@ class Entry:
         return f"{self.content_id}:{self.value_hash}"
 
 
-@dataclass(frozen=True, slots=True)
-class DiffEntry:
+class DiffEntry(Struct, frozen=True):
     """One key whose content differs; `before` or `after` is None where it does not exist on that side."""
 
     key: ContentKey
@@ -56,8 +54,7 @@ class DiffEntry:
     after: Content | None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(Struct, frozen=True):
     """Which keys a listing covers: all of `keys` (if given) that lie in the inclusive bounds, or below `prefix` (the prefix itself included)."""
 
     keys: tuple[ContentKey, ...] | None = None
@@ -66,17 +63,15 @@ class KeyRange:
     prefix: ContentKey | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(Struct, frozen=True):
     """What a commit did. `added` maps each created key to its new content id. `applied` is False for a dry run."""
 
     reference: Reference
-    added: Mapping[ContentKey, str] = field(default_factory=dict)
+    added: Mapping[ContentKey, str] = {}
     applied: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class MergeDetail:
+class MergeDetail(Struct, frozen=True):
     """One key that a merge or transplant touched; `source` and `target` are the contents on both sides before it."""
 
     key: ContentKey
@@ -86,8 +81,7 @@ class MergeDetail:
     target: Content | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True):
     """What a merge or transplant did or would do (reference 9.2). `resultant_hash` is None for a conflict or a dry run that would write."""
 
     target_branch: str
@@ -105,14 +99,13 @@ class MergeResult:
         return tuple(d.conflict for d in self.details if d.conflict)
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryConfig:
+class RepositoryConfig(Struct, frozen=True):
     """Facts of a repository that never change, and its settings by name."""
 
     default_branch: str
     created: datetime | None
     format: str
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = {}
 
 
 class ProblemKind(StrEnum):
@@ -125,8 +118,7 @@ class ProblemKind(StrEnum):
     BAD_REFERENCE = "BAD_REFERENCE"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something wrong in a store: `where` names the object or reference."""
 
     kind: ProblemKind

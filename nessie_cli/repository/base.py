@@ -7,8 +7,9 @@ iterators that read as they are consumed. A verb that writes either did everythi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, Self
+
+from msgspec import Struct
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import (
@@ -35,8 +36,7 @@ Revision = str | CommitSpec
 ALL_KEYS = KeyRange()
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOptions:
+class MergeOptions(Struct, frozen=True):
     """What merge and transplant share.
 
     `meta` replaces the message that would be made up; `behaviors` and `default_behavior` decide per key; `follow_renames` combines a rename
@@ -52,8 +52,7 @@ class MergeOptions:
     request_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AheadBehind:
+class AheadBehind(Struct, frozen=True):
     """How many first-parent commits each side has beyond the common ancestor."""
 
     ahead: int

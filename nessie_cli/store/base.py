@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 STORE_FORMAT = 1
 """The format version that this program writes. A store of a newer one is refused, one of an older one is migrated when it is opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Struct, frozen=True):
     """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes."""
 
     id: bytes
@@ -25,8 +25,7 @@ class StoredObject:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StoredReference:
+class StoredReference(Struct, frozen=True):
     """Where a reference points. `kind` is an opaque word (`BRANCH`, `TAG`); names are unique over all kinds."""
 
     name: str
@@ -34,8 +33,7 @@ class StoredReference:
     target: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """One compare-and-swap: `name` must stand at `before` (None: must not exist) and goes to `after` (None: is deleted).
 
     The remaining fields are the reflog row: time in microseconds since 1970, who, which verb, a message, and the request id of the caller.
@@ -52,30 +50,26 @@ class Move:
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReflogRow:
+class ReflogRow(Struct, frozen=True):
     """A move that happened; `number` grows over the whole store."""
 
     number: int
     move: Move
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One atomic write. Moves are applied in order (two moves of one reference chain); settings replace values by name (None removes)."""
 
     objects: Sequence[StoredObject] = ()
     moves: Sequence[Move] = ()
-    settings: Mapping[str, str | None] = field(default_factory=dict)
+    settings: Mapping[str, str | None] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """Everything of the write is durable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Struct, frozen=True):
     """Nothing was written: a reference is not where the writer saw it. `current` is what stands there now (None: no such reference)."""
 
     name: str
@@ -133,8 +127,7 @@ class Store(Protocol):
         """Let go of files and connections; calling it twice is harmless."""
 
 
-@dataclass(frozen=True, slots=True)
-class DamagedId:
+class DamagedId(Struct, frozen=True):
     """An object whose stored bytes fail their check sum or cannot be unpacked."""
 
     id: bytes
