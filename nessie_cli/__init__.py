@@ -9,25 +9,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
 
 
+_ROOM = {
+    "connect": "nessie_cli.repository.opening",
+    "create": "nessie_cli.repository.opening",
+    "AheadBehind": "nessie_cli.repository.base",
+    "MergeOptions": "nessie_cli.repository.base",
+    "Repository": "nessie_cli.repository.base",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that `import nessie_cli` stays cheap."""
-    if name in ("connect", "create"):
-        from nessie_cli.repository import opening
-
-        return getattr(opening, name)
-    if name in ("MergeOptions", "Repository", "AheadBehind"):
-        from nessie_cli.repository import base
-
-        return getattr(base, name)
-    if not name.startswith("_"):
-        from nessie_cli import errors, model
-
-        for room_ in (model, errors):
-            if hasattr(room_, name):
-                return getattr(room_, name)
+    if name[0].isupper() or name in _ROOM:
+        for room in [_ROOM[name]] if name in _ROOM else ["nessie_cli.model", "nessie_cli.errors"]:
+            found = getattr(import_module(room), name, None)
+            if found is not None:
+                return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
