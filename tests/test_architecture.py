@@ -1,0 +1,307 @@
+"""The rooms and who may import whom, held for every import there is: at module level, inside functions and under TYPE_CHECKING.
+
+The table is ARCHITECTURE's. A room is a folder or a top-level module of the package; a module named in a string (lazy commands) counts as imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import nessie_cli
+
+PACKAGE = Path(nessie_cli.__file__).parent
+ROOT = "nessie_cli"
+
+_VALUES = frozenset({"errors", "model"})
+_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "render"}
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "errors": frozenset(),
+    "model": frozenset({"errors"}),
+    "commitspec": _VALUES,
+    "kernel": _VALUES,
+    "store": _VALUES,
+    "wire": _VALUES,
+    "repository": _VALUES | {"commitspec", "kernel", "store", "wire"},
+    "server": _VALUES | {"repository", "wire"},
+    "iceberg": _VALUES | {"repository"},
+    "spark": _VALUES | {"repository", "iceberg", "wire"},
+    "workspace": _VALUES | {"wire"},
+    "render": _VALUES | {"wire"},
+    "cli": _EVERYTHING,
+    # The public API: names load when they are used. `python -m` is the command.
+    "__init__": _VALUES | {"repository"},
+    "__main__": frozenset({"cli"}),
+}
+"""Which rooms each room may import, itself aside."""
+
+SERVED_BY_CLI = frozenset({"server", "spark"})
+"""Rooms that a command may start: the room itself, never one of its modules, and only inside the function that runs."""
+
+ONLY_IN: Mapping[str, frozenset[str]] = {
+    "rich": frozenset({"render"}),
+    "typer": frozenset({"cli"}),
+    "platformdirs": frozenset({"workspace"}),
+    "apsw": frozenset({"store"}),
+    "sqlite3": frozenset({"store"}),
+    "zstandard": frozenset({"store"}),
+    "psycopg": frozenset({"store"}),
+    "starlette": frozenset({"server"}),
+    "uvicorn": frozenset({"server"}),
+    "pyspark": frozenset({"spark"}),
+    "pyiceberg": frozenset({"iceberg", "spark"}),
+}
+"""Libraries that one room hides from all others, at whatever level they are imported."""
+
+LAZY = frozenset({"pydantic", "rich", "requests", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"})
+LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
+"""What costs start-up time is imported at module level only by the rooms that exist for it."""
+
+PURE = frozenset({"errors", "model", "commitspec", "kernel"})
+IMPURE = frozenset({"os", "io", "pathlib", "shutil", "socket", "subprocess", "tempfile", "time", "random", "secrets", "threading", "platform"})
+"""Modules that bring I/O, a clock or chance; the pure rooms import none of them."""
+
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 80
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: of which module, where, and whether it runs when the file is loaded."""
+
+    module: str
+    line: int
+    at_load: bool
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of the package."""
+
+    path: Path
+    name: str
+    tree: ast.Module
+    lines: int
+
+    @property
+    def room(self) -> str:
+        parts = self.name.split(".")
+        return parts[1] if len(parts) > 1 else "__init__"
+
+
+def read_package(root: Path) -> dict[str, Source]:
+    sources = {}
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root).with_suffix("").parts
+        parts = relative[:-1] if relative[-1] == "__init__" else relative
+        name = ".".join((ROOT, *parts))
+        text = path.read_text(encoding="utf-8")
+        sources[name] = Source(path, name, ast.parse(text), text.count("\n"))
+    return sources
+
+
+def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
+    """Every import of a file, each resolved to the most exact module of the package that it names."""
+    package = source.name if source.path.name == "__init__.py" else source.name.rpartition(".")[0]
+    for node, at_load in _walk(source.tree, at_load=True):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, at_load)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[: len(parents) - node.level + 1], *([base] if base else [])])
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield Import(full if full in known or not base.startswith(ROOT) else base, node.lineno, at_load, alias.name)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(rf"{ROOT}(\.\w+)+", node.value):
+            yield Import(node.value, node.lineno, at_load=False)
+
+
+def _walk(node: ast.AST, *, at_load: bool) -> Iterator[tuple[ast.AST, bool]]:
+    for child in ast.iter_child_nodes(node):
+        function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing_only = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        inner = at_load and not function and not typing_only
+        yield child, inner
+        yield from _walk(child, at_load=inner)
+
+
+def room_of(module: str) -> str | None:
+    """The room of a module of ours; None for everybody else's."""
+    parts = module.split(".")
+    if parts[0] != ROOT:
+        return None
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def forbidden_imports(root: Path) -> list[str]:
+    sources = read_package(root)
+    found = []
+    for source in sources.values():
+        for item in imports_of(source, sources):
+            room = room_of(item.module)
+            if room in (None, source.room) or (room == "__init__" and item.name == "__version__"):
+                continue
+            started = source.room == "cli" and room in SERVED_BY_CLI and item.module.count(".") == 1 and not item.at_load
+            if room not in ALLOWED.get(source.room, frozenset()) and not started:
+                found.append(f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import {item.module}")
+    return found
+
+
+def misplaced_libraries(root: Path) -> list[str]:
+    sources = read_package(root)
+    found = []
+    for source in sources.values():
+        for item in imports_of(source, sources):
+            where = f"{source.path.relative_to(root)}:{item.line}"
+            top = item.module.split(".")[0]
+            if top in ONLY_IN and source.room not in ONLY_IN[top]:
+                found.append(f"{where}: {top} belongs into {', '.join(sorted(ONLY_IN[top]))}")
+            lazy = top in LAZY or any(item.module.startswith(name) for name in LAZY if "." in name)
+            if lazy and item.at_load and source.room not in LAZY_EXEMPT and source.room not in ONLY_IN.get(top, ()):
+                found.append(f"{where}: import {item.module} inside the function that needs it")
+            if source.room in PURE and top in IMPURE:
+                found.append(f"{where}: {source.room} does no I/O and knows no clock, so no {top}")
+    return found
+
+
+def cycles(root: Path) -> list[list[str]]:
+    """Groups of modules that import each other, however lazily."""
+    sources = read_package(root)
+    graph = {name: {i.module for i in imports_of(source, sources)} & sources.keys() - {name} for name, source in sources.items()}
+    reach = {name: _reachable(name, graph) for name in graph}
+    knots = {frozenset({a} | {b for b in reach[a] if a in reach[b]}) for a in graph if a in reach[a]}
+    return sorted(sorted(knot) for knot in knots)
+
+
+def _reachable(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    todo = list(graph[start])
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo += graph[name]
+    return seen
+
+
+def readers_of_the_environment(root: Path) -> list[str]:
+    found = []
+    for source in read_package(root).values():
+        if source.room == "workspace":
+            continue
+        for node in ast.walk(source.tree):
+            attribute = isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb", "expanduser")
+            home = isinstance(node, ast.Attribute) and node.attr == "home" and ast.unparse(node.value).endswith("Path")
+            name = isinstance(node, ast.ImportFrom) and node.module == "os" and any(a.name in ("environ", "getenv") for a in node.names)
+            if attribute or home or name:
+                found.append(f"{source.path.relative_to(root)}:{node.lineno}")  # type: ignore[attr-defined]
+    return found
+
+
+def readers_of_the_clock(root: Path) -> list[str]:
+    return [
+        f"{source.path.relative_to(root)}:{node.lineno}"
+        for source in read_package(root).values()
+        if source.room in ("model", "kernel")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
+    ]
+
+
+def oversized(root: Path) -> list[str]:
+    found = []
+    for source in read_package(root).values():
+        where = source.path.relative_to(root)
+        if source.lines > MAX_FILE_LINES:
+            found.append(f"{where}: {source.lines} lines; split it by subject (at most {MAX_FILE_LINES})")
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    found.append(f"{where}:{node.lineno}: {node.name} has {length} lines (at most {MAX_FUNCTION_LINES})")
+    return found
+
+
+def test_every_import_is_in_the_table_of_rooms() -> None:
+    assert forbidden_imports(PACKAGE) == []
+
+
+def test_every_room_is_in_the_table() -> None:
+    rooms = {source.room for source in read_package(PACKAGE).values()}
+    assert rooms <= ALLOWED.keys()
+
+
+def test_the_table_itself_has_no_cycle() -> None:
+    graph = {room: set(allowed) for room, allowed in ALLOWED.items()}
+    assert [room for room in graph if room in _reachable(room, graph)] == []
+
+
+def test_no_modules_import_each_other() -> None:
+    assert cycles(PACKAGE) == []
+
+
+def test_libraries_stay_in_their_rooms_and_heavy_ones_load_late() -> None:
+    assert misplaced_libraries(PACKAGE) == []
+
+
+def test_only_the_workspace_reads_the_environment_and_the_home_directory() -> None:
+    assert readers_of_the_environment(PACKAGE) == []
+
+
+def test_model_and_kernel_know_no_clock() -> None:
+    assert readers_of_the_clock(PACKAGE) == []
+
+
+def test_files_and_functions_stay_small() -> None:
+    assert oversized(PACKAGE) == []
+
+
+BAD_FILES = {
+    "kernel/a.py": ("def f():\n    from nessie_cli.store import base\n", forbidden_imports),
+    "model/b.py": ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import commitspec\n", forbidden_imports),
+    "server/c.py": ("from nessie_cli import connect\n", forbidden_imports),
+    "render/c.py": ("from ..repository import base\n", forbidden_imports),
+    "cli/d.py": ("LAZY = 'nessie_cli.server.app'\n", forbidden_imports),
+    "cli/d2.py": ("from nessie_cli import server\n", forbidden_imports),
+    "cli/e.py": ("import rich.table\n", misplaced_libraries),
+    "repository/f.py": ("import requests\n", misplaced_libraries),
+    "kernel/g.py": ("def f():\n    import time\n", misplaced_libraries),
+    "model/g2.py": ("import importlib.metadata\n", misplaced_libraries),
+    "store/h.py": ("from nessie_cli.store import i\n", cycles),
+    "cli/j.py": ("import os\nHOME = os.environ['HOME']\n", readers_of_the_environment),
+    "cli/k.py": ("from pathlib import Path\nHOME = Path.home()\n", readers_of_the_environment),
+    "kernel/l.py": ("import datetime\nNOW = datetime.datetime.now()\n", readers_of_the_clock),
+    "cli/m.py": ("x = 1\n" * (MAX_FILE_LINES + 1), oversized),
+    "cli/n.py": ("def f():\n" + "    x = 1\n" * MAX_FUNCTION_LINES, oversized),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_each_rule_finds_what_breaks_it(name: str, tmp_path: Path) -> None:
+    text, rule = BAD_FILES[name]
+    for package in ("", "store", "repository", "server"):
+        (tmp_path / package).mkdir(exist_ok=True)
+        (tmp_path / package / "__init__.py").write_text("")
+    for module in ("commitspec.py", "store/base.py", "repository/base.py", "server/app.py"):
+        (tmp_path / module).write_text("")
+    (tmp_path / "store/i.py").write_text("def f():\n    from nessie_cli.store import h\n")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert rule(tmp_path)
+
+
+def test_a_command_may_start_the_server_inside_its_function(tmp_path: Path) -> None:
+    for package in ("cli", "server"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+    (tmp_path / "cli/serve.py").write_text("def serve():\n    from nessie_cli.server import serve\n")
+    assert forbidden_imports(tmp_path) == []
