@@ -1,0 +1,139 @@
+"""What the command line's JSON adds to the shapes of REST v2: facts for diagnostics, and records that REST has no shape for.
+
+Every function here gives the shape of its namesake in `encode` with attributes added, none renamed or left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nessie_cli.errors import AmbiguousHash, DamagedObject, MergeConflict, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
+from nessie_cli.model import (
+    CommitResult,
+    Conflict,
+    Entry,
+    LogEntry,
+    MergeDetail,
+    MergeResult,
+    Problem,
+    ReflogEntry,
+    Rename,
+)
+from nessie_cli.wire.encode import (
+    Json,
+    encode_commit_meta,
+    encode_commit_result,
+    encode_conflict,
+    encode_entry,
+    encode_error_line,
+    encode_key,
+    encode_log_entry,
+    encode_merge_detail,
+    encode_merge_result,
+    encode_optional_content,
+    error_details,
+    instant,
+)
+
+Resolutions = Callable[[Conflict], Sequence[str]]
+"""Gives the command lines that resolve a conflict; only the command line knows its command names."""
+
+
+def no_resolutions(_: Conflict) -> Sequence[str]:
+    """No command line is known."""
+    return ()
+
+
+def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = ()) -> Json:
+    """A conflict with the contents expected, actual and proposed, who changed it, and the command lines that resolve it.
+
+    `sourceRename` and `targetRename` are there only where one side of a merge renamed the content.
+    """
+    body = encode_conflict(conflict) | {
+        "expected": encode_optional_content(conflict.expected),
+        "actual": encode_optional_content(conflict.actual),
+        "proposed": encode_optional_content(conflict.proposed),
+        "changedBy": encode_commit_meta(conflict.changed_by) if conflict.changed_by else None,
+        "resolutions": list(resolutions),
+    }
+    for name, rename in (("sourceRename", conflict.source_rename), ("targetRename", conflict.target_rename)):
+        if rename:
+            body[name] = _rename(rename)
+    return body
+
+
+def _rename(rename: Rename) -> Json:
+    by = encode_commit_meta(rename.by) if rename.by else None
+    return {"from": encode_key(rename.old), "to": encode_key(rename.new), "by": by}
+
+
+def error_with_facts(error: NessieError, resolutions: Resolutions = no_resolutions) -> Json:
+    """An error as the command line prints it; conflicts carry their facts, and only keys in conflict are listed."""
+    body = encode_error_line(error)
+    details = _details(error, resolutions)
+    return body | {"errorDetails": details} if details else body
+
+
+def _details(error: NessieError, resolutions: Resolutions) -> Json | None:
+    if isinstance(error, ReferenceConflict) and (error.conflicts or error.reference):
+        conflicts = [conflict_with_facts(c, resolutions(c)) for c in error.conflicts]
+        where = {"reference": error.reference, "hash": error.head, "expectedHash": error.expected_hash}
+        merge = {"mergeResult": encode_merge_result(error.result)} if isinstance(error, MergeConflict) else {}
+        return {"type": "REFERENCE_CONFLICTS", "conflicts": conflicts} | where | merge
+    if isinstance(error, AmbiguousHash):
+        return {"type": "HASH_CANDIDATES", "candidates": [{"hash": h, "message": subject} for h, subject in error.candidates]}
+    if isinstance(error, OutcomeUnknown):
+        return {"type": "REQUEST", "requestId": error.request_id}
+    if isinstance(error, DamagedObject) and error.object_id:
+        return {"type": "OBJECT", "objectId": error.object_id}
+    found = error_details(error)
+    return {"type": "NAME", "name": error.name} if found is None and isinstance(error, NotFound) and error.name else found
+
+
+def merge_with_facts(result: MergeResult, resolutions: Resolutions = no_resolutions) -> Json:
+    """What a merge did, each key with the contents of both sides and the facts of its conflict."""
+
+    def detail(of: MergeDetail) -> Json:
+        body = encode_merge_detail(of) | {"source": encode_optional_content(of.source), "target": encode_optional_content(of.target)}
+        if of.conflict:
+            body["conflict"] = conflict_with_facts(of.conflict, resolutions(of.conflict))
+        return body
+
+    return encode_merge_result(result, detail)
+
+
+def commit_with_facts(result: CommitResult) -> Json:
+    """What a commit did, and whether it was applied (false for a dry run)."""
+    return encode_commit_result(result) | {"wasApplied": result.applied}
+
+
+def log_entry_with_facts(entry: LogEntry) -> Json:
+    """A commit of a log, and how many commits its history counts."""
+    return encode_log_entry(entry) | {"height": entry.height}
+
+
+def entry_with_facts(entry: Entry) -> Json:
+    """A key of a commit's state, its value hash and its cache key."""
+    return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
+
+
+def reflog_entry(entry: ReflogEntry) -> Json:
+    """One move of a reference; `before` is null for a creation, `after` for a deletion."""
+    return {
+        "number": entry.number,
+        "reference": entry.reference,
+        "type": entry.type.value,
+        "before": entry.before,
+        "after": entry.after,
+        "time": instant(entry.time),
+        "who": entry.who,
+        "operation": entry.operation,
+        "message": entry.message,
+        "requestId": entry.request_id,
+    }
+
+
+def problem(found: Problem) -> dict[str, Any]:
+    """Something wrong that `fsck` found."""
+    return {"kind": found.kind.value, "where": found.where, "message": found.message}
