@@ -1,0 +1,268 @@
+"""The one object that knows stdout: whether it is a terminal, how wide, whether in colour, and through which pager.
+
+A module of this room makes lines of spans and rows of cells; how they look is decided here. Whatever is written passes `visible`, so that no stored
+byte acts on a terminal. Out of a terminal a table is one record per line, cells between tabs, without a heading, never cut.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import islice
+from typing import IO, Any, Literal, NamedTuple, TextIO
+
+from nessie_cli.render.text import visible
+from nessie_cli.wire.encode import instant
+
+ColorChoice = Literal["auto", "always", "never"]
+SHORT_HASH = 8
+DEFAULT_WIDTH = 80
+NARROWEST = 20
+_DEFAULT_HEIGHT = 24
+_ROWS_AT_ONCE = 500
+"""Rows of which a table on a terminal computes its column widths; a longer listing goes on below with the widths it needs there."""
+
+STYLES = {
+    "hash": "yellow",
+    "key": "bold",
+    "name": "green",
+    "current": "bold green",
+    "tag": "yellow",
+    "time": "dim",
+    "author": "cyan",
+    "label": "dim",
+    "created": "green",
+    "updated": "yellow",
+    "deleted": "red",
+    "renamed": "cyan",
+    "conflict": "bold red",
+    "before": "red",
+    "after": "green",
+    "command": "cyan",
+    "heading": "bold",
+    "lane0": "red",
+    "lane1": "green",
+    "lane2": "yellow",
+    "lane3": "blue",
+    "lane4": "magenta",
+    "lane5": "cyan",
+}
+"""How each style of a span looks. Styles are named for what the text means, so that colours are chosen in one place."""
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+LANES = 6
+"""How many `lane…` styles there are."""
+
+
+class Span(NamedTuple):
+    """A piece of a line: its text, and what it is (a name of `STYLES`, or nothing)."""
+
+    text: str
+    style: str = ""
+
+
+Line = Sequence[Span]
+
+
+Room = Literal["keep", "cut", "fold"]
+
+
+class Column(NamedTuple):
+    """A column of a table, and what becomes of it where the terminal is too narrow.
+
+    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: goes on below, for what must not be cut, such as keys.
+    """
+
+    heading: str
+    style: str = ""
+    room: Room = "keep"
+    right: bool = False
+
+
+def plain(line: Line) -> str:
+    """The text of a line, without styles, visible."""
+    return visible("".join(span.text for span in line))
+
+
+class Terminal:
+    """What commands write their results to.
+
+    `environment` is the whole environment of the process (NO_COLOR, CLICOLOR_FORCE, COLUMNS, TERM and the pager are looked up in it); `now` is what
+    relative times are counted from.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        *,
+        environment: Mapping[str, str] | None = None,
+        color: ColorChoice = "auto",
+        pager: bool = True,
+        now: datetime | None = None,
+    ) -> None:
+        self._out = out
+        self._environment = environment or {}
+        self._now = now
+        self.is_terminal = out.isatty()
+        self.colored = _colored(color, self._environment, terminal=self.is_terminal)
+        self._pager = pager and self.is_terminal
+        columns, lines = _size(out, self._environment)
+        self.width = max(columns, NARROWEST)
+        self._height = lines
+
+    # -- single values ------------------------------------------------------------------------------------------------------------
+
+    def hash(self, value: str) -> str:
+        """A commit's hash: shortened for a person, whole for a program."""
+        return value[:SHORT_HASH] if self.is_terminal else value
+
+    def time(self, when: datetime | None) -> str:
+        """An instant: how long ago for a person, ISO for a program; an empty text where there is none."""
+        if when is None or not self.is_terminal:
+            return instant(when) or ""
+        return ago(when, self._now or datetime.now(UTC))
+
+    # -- writing ------------------------------------------------------------------------------------------------------------------
+
+    def print_json(self, document: Any) -> None:
+        """One JSON document: indented for a person, on one line for a program. ASCII only, so that no locale or terminal can spoil it."""
+        text = json.dumps(document, indent=2) if self.is_terminal else json.dumps(document, separators=(",", ":"))
+        # DEL is the one control character that JSON lets through; it can stand only inside a text.
+        self._out.write(text.replace("\x7f", "\\u007f") + "\n")
+
+    def print_json_lines(self, documents: Iterable[Any]) -> None:
+        """JSON documents, one per line, written as they come."""
+        for document in documents:
+            self._out.write(json.dumps(document, separators=(",", ":")).replace("\x7f", "\\u007f") + "\n")
+
+    def print_line(self, *spans: Span | str) -> None:
+        """One line."""
+        self._out.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
+
+    def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:
+        """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
+        self._write((self._painted(line) for line in lines), paged=paged)
+
+    def print_table(self, columns: Sequence[Column], rows: Iterable[Sequence[Span | str]], *, paged: bool = False) -> None:
+        """Rows under headings on a terminal; else one record per line with tabs between the cells."""
+        if self.is_terminal:
+            self._write(self._table_lines(columns, iter(rows)), paged=paged)
+        else:
+            self._write(("\t".join(self._cell(column, cell) for column, cell in zip(columns, row, strict=True)) for row in rows), paged=False)
+
+    def _cell(self, column: Column, cell: Span | str) -> str:
+        span = Span(cell, column.style) if isinstance(cell, str) else cell
+        return self._painted([span])
+
+    def _painted(self, line: Line) -> str:
+        if not self.colored:
+            return plain(line)
+        return "".join(_paint(visible(span.text), span.style) for span in line)
+
+    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Sequence[Span | str]]) -> Iterator[str]:
+        from nessie_cli.render.tables import table_lines
+
+        heading = True
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            yield from table_lines(columns, some, width=self.width, colored=self.colored, heading=heading)
+            heading = False
+
+    def _write(self, lines: Iterator[str], *, paged: bool) -> None:
+        if paged and self._pager:
+            first = list(islice(lines, self._height - 1))
+            if len(first) == self._height - 1 and (command := self._pager_command()):
+                self._page(command, first, lines)
+                return
+            self._out.writelines(line + "\n" for line in first)
+        self._out.writelines(line + "\n" for line in lines)
+
+    def _pager_command(self) -> list[str] | None:
+        import shlex
+        import shutil
+
+        text = self._environment.get("NESSIE_PAGER", self._environment.get("PAGER", "less"))
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return None
+        if not words or words == ["cat"] or not shutil.which(words[0], path=self._environment.get("PATH")):
+            return None
+        return words
+
+    def _page(self, command: list[str], first: list[str], rest: Iterator[str]) -> None:
+        import subprocess
+
+        # As git does it: quit on one screen, keep colours, leave the text on the screen. A user's own LESS wins.
+        environment = {"LESS": "FRX", **self._environment}
+        self._out.flush()
+        # The command is the user's own setting, run as the user.
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as process:  # noqa: S603
+            try:
+                _feed(process.stdin, first, rest)
+            finally:
+                _let_finish(process.stdin)
+
+
+def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
+    """Write until there is no more, or until the reader has left the pager."""
+    if pipe is None:
+        return
+    with suppress(BrokenPipeError):
+        pipe.writelines(line + "\n" for line in first)
+        pipe.writelines(line + "\n" for line in rest)
+
+
+def _let_finish(pipe: IO[str] | None) -> None:
+    if pipe is not None:
+        with suppress(BrokenPipeError):
+            pipe.close()
+
+
+def _paint(text: str, style: str) -> str:
+    words = STYLES.get(style, "").split()
+    return f"\x1b[{';'.join(_CODES[word] for word in words)}m{text}\x1b[0m" if words and text else text
+
+
+def _colored(color: ColorChoice, environment: Mapping[str, str], *, terminal: bool) -> bool:
+    """The option wins over NO_COLOR, that over CLICOLOR_FORCE, that over what stdout is."""
+    if color != "auto":
+        return color == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return terminal and environment.get("TERM") != "dumb"
+
+
+def _size(out: TextIO, environment: Mapping[str, str]) -> tuple[int, int]:
+    """Columns and lines; COLUMNS and LINES win, as everywhere."""
+    columns, lines = DEFAULT_WIDTH, _DEFAULT_HEIGHT
+    with suppress(OSError, ValueError):
+        size = os.get_terminal_size(out.fileno())
+        columns, lines = size.columns or columns, size.lines or lines
+    return _number(environment.get("COLUMNS"), columns), _number(environment.get("LINES"), lines)
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and int(text) > 0 else default
+
+
+_STEPS = (("year", 365 * 86400), ("month", 30 * 86400), ("week", 7 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
+
+
+def ago(when: datetime, now: datetime) -> str:
+    """How long ago in words.
+
+    >>> ago(datetime(2026, 1, 1, 12, 0, tzinfo=UTC), datetime(2026, 1, 1, 12, 4, 30, tzinfo=UTC))
+    '4 minutes ago'
+    """
+    seconds = int((now - when).total_seconds())
+    if seconds < 0:
+        return "in the future" if seconds < -_STEPS[-1][1] else "just now"
+    for unit, length in _STEPS:
+        if seconds >= length:
+            count = seconds // length
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now" if seconds == 0 else f"{seconds} second{'s' if seconds > 1 else ''} ago"

@@ -1,0 +1,115 @@
+"""Text as a terminal shows it: what must not reach it raw, how many cells it takes, how it is made shorter.
+
+Stored data is written by others. A commit message or a key may hold escape sequences or direction marks that would repaint or disguise what a person
+reads, so everything is made visible before it is written, also into a pipe.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+ELLIPSIS = "…"
+# Control characters, line and paragraph separators, direction marks, invisible fillers, tag characters, halves of surrogate pairs. The joiners
+# U+200C and U+200D stay: Persian, Indic scripts and emoji are written with them.
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_BYTE = 0x100
+_PLANE = 0x10000
+
+
+def visible(text: str) -> str:
+    r"""Replace what would not be seen, or would act on a terminal, by its escape; the answer is one line. Applying it twice changes nothing.
+
+    >>> visible("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return _HIDDEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    code = ord(char)
+    return _NAMED.get(char) or (f"\\x{code:02x}" if code < _BYTE else f"\\u{code:04x}" if code < _PLANE else f"\\U{code:08x}")
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal the (visible) text takes."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def pad(text: str, width: int) -> str:
+    """Fill with spaces on the right up to `width` columns; a longer text stays as it is."""
+    return text + " " * (width - cells(text))
+
+
+def take(text: str, width: int) -> str:
+    """The longest beginning of the text that fits into `width` columns, marks that combine with its last character included."""
+    if text.isascii():
+        return text[: max(width, 0)]
+    used = 0
+    for position, char in enumerate(text):
+        used += _cells_of(char)
+        if used > width:
+            return text[:position]
+    return text
+
+
+def _take_end(text: str, width: int) -> str:
+    used = 0
+    start = len(text)
+    for position in range(len(text) - 1, -1, -1):
+        used += _cells_of(text[position])
+        if used > width:
+            break
+        # A mark that has lost its letter would sit on the ellipsis.
+        if _cells_of(text[position]):
+            start = position
+    return text[start:]
+
+
+def shorten_end(text: str, width: int) -> str:
+    """The text in at most `width` columns, its end left out."""
+    return text if cells(text) <= width else take(text, width - 1) + ELLIPSIS
+
+
+def shorten_middle(text: str, width: int) -> str:
+    """The text in at most `width` columns, its middle left out: beginnings and ends of paths and hashes tell most.
+
+    >>> shorten_middle("s3://lake/db/orders/metadata/00012-a.json", 20)
+    's3://lake…012-a.json'
+    """
+    if cells(text) <= width:
+        return text
+    front = take(text, (width - 1) // 2)
+    return front + ELLIPSIS + _take_end(text, width - 1 - cells(front))
+
+
+def fit_alike(texts: Sequence[str], width: int) -> list[str]:
+    """Shorten texts that stand side by side so that what differs stays to be seen; texts that differ never come out equal.
+
+    The folder that all share becomes an ellipsis; what is then still too long loses its middle, or else all but the place where they part. Where
+    nothing helps, the texts come back whole.
+    """
+    folder = _common_start(texts).rpartition("/")[0] if len(set(texts)) > 1 else ""
+    shared = len(folder) if len(folder) > 1 and max(map(cells, texts)) > width else 0
+    rest = [ELLIPSIS + text[shared:] if shared else text for text in texts]
+    parting = max(0, len(_common_start(rest)) - 3)
+    windows = [text if cells(text) <= width else shorten_end((ELLIPSIS if parting else "") + text[parting:], width) for text in rest]
+    for shortened in ([shorten_middle(text, width) for text in rest], windows):
+        if len(set(shortened)) == len(set(texts)):
+            return shortened
+    return list(texts)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """The beginning that all texts share: that of the two furthest apart in order."""
+    low, high = min(texts), max(texts)
+    return low[: next((i for i, char in enumerate(low) if char != high[i]), len(low))]
