@@ -1,0 +1,212 @@
+"""Commit specs: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nessie_cli import commitspec
+from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind, format_time, parse, parse_range, parse_time
+from nessie_cli.errors import InvalidInput
+
+HASH = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
+NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
+
+NAMES = st.from_regex(r"[A-Za-z]([A-Za-z0-9._/-]{0,10}[A-Za-z0-9_-])?", fullmatch=True).filter(lambda n: ".." not in n) | st.just("-")
+HASHES = st.from_regex(r"[0-9a-f]{4,64}", fullmatch=True)
+COUNTS = st.integers(1, 2**31 - 1)
+TIMES = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS) | TIMES.map(lambda t: Step(StepKind.TIME, time=t))
+SPECS = st.builds(CommitSpec, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)) | st.builds(
+    CommitSpec, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple)
+)
+
+
+@given(SPECS)
+@example(CommitSpec("beef"))
+@example(CommitSpec("a/b", HASH, (Step(StepKind.ANCESTOR, 2), Step(StepKind.PARENT, 1))))
+def test_the_text_form_gives_the_value_back(spec: CommitSpec) -> None:
+    assert parse(str(spec)) == spec
+
+
+@given(st.text(max_size=20) | st.text(st.sampled_from("main@~^*.0123abcTZ:- "), max_size=20))
+def test_any_text_is_a_revision_or_invalid_input(text: str) -> None:
+    for read in (parse, parse_range):
+        message = "read"
+        try:
+            read(text, NOW)
+        except InvalidInput as fault:
+            message = fault.message
+        assert message
+        assert "\n" not in message
+
+
+ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("main", CommitSpec("main")),
+        ("-", CommitSpec("-")),
+        ("-~1", CommitSpec("-", None, (Step(ANCESTOR, 1),))),
+        (f"-@{HASH}", CommitSpec("-", HASH)),
+        (f"main@{HASH}", CommitSpec("main", HASH)),
+        (f"main@{HASH.upper()}", CommitSpec("main", HASH)),
+        ("main@2e1c", CommitSpec("main", "2e1c")),
+        ("main@", CommitSpec("main")),
+        ("a/b@", CommitSpec("a/b")),
+        (f"@{HASH}", CommitSpec(None, HASH)),
+        (f"@{HASH}^2", CommitSpec(None, HASH, (Step(PARENT, 2),))),
+        (HASH, CommitSpec(HASH)),
+        ("2e1c", CommitSpec("2e1c")),
+        ("2e1cfa82~3", CommitSpec("2e1cfa82", None, (Step(ANCESTOR, 3),))),
+        ("HEAD^", CommitSpec("HEAD", None, (Step(PARENT, 1),))),
+        ("main~", CommitSpec("main", None, (Step(ANCESTOR, 1),))),
+        ("main~~", CommitSpec("main", None, (Step(ANCESTOR, 1), Step(ANCESTOR, 1)))),
+        ("main~2^1~3", CommitSpec("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3)))),
+        ("main~2147483647", CommitSpec("main", None, (Step(ANCESTOR, 2147483647),))),
+        ("feature/x.y-z_1", CommitSpec("feature/x.y-z_1")),
+    ],
+)
+def test_forms(text: str, spec: CommitSpec) -> None:
+    assert parse(text) == spec
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "@",
+        "~1",
+        "^1",
+        "*2026-01-01T00:00:00Z",
+        "@~1",
+        "main@xyz1",
+        "main@abc",
+        f"main@{HASH}0",
+        f"main@{HASH}@{HASH}",
+        "main~0",
+        "main^0",
+        "main~2147483648",
+        "main^99999999999",
+        "main~" + "1" * 5000,
+        "main~-1",
+        "main~x",
+        "main~1x",
+        "main*",
+        "main*~1",
+        "main*next tuesday",
+        "main~2026-01-01T00:00:00Z",
+        "ma..in",
+        "main.",
+        "main/",
+        "9lives",
+        " main",
+        "main ",
+        "ma in",
+        "ünï",
+        "main\n",
+        "main@2e1c\n",
+    ],
+)
+def test_malformed_revisions_are_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InvalidInput) as fault:
+        parse(text)
+    assert "\n" not in fault.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("2026-01-31T12:00:00.123456Z", datetime(2026, 1, 31, 12, 0, 0, 123_456, UTC)),
+        ("2026-01-31T12:00:00.123456789Z", datetime(2026, 1, 31, 12, 0, 0, 123_456, UTC)),
+        ("2026-01-31T12:00:00.5Z", datetime(2026, 1, 31, 12, 0, 0, 500_000, UTC)),
+        ("2026-01-31T12:00:00+02:00", datetime(2026, 1, 31, 10, tzinfo=UTC)),
+        ("2026-01-31T12:00:00", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("20260131", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("1769860800000", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("1769860800001", datetime(2026, 1, 31, 12, 0, 0, 1000, UTC)),
+        ("now", NOW),
+        ("today", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("yesterday", NOW - timedelta(days=1)),
+        ("2 hours ago", NOW - timedelta(hours=2)),
+        ("1 hour ago", NOW - timedelta(hours=1)),
+        ("90 seconds ago", NOW - timedelta(seconds=90)),
+        ("5 minutes ago", NOW - timedelta(minutes=5)),
+        ("3 days ago", NOW - timedelta(days=3)),
+        ("2 weeks ago", NOW - timedelta(weeks=2)),
+        ("2.days.ago", NOW - timedelta(days=2)),
+    ],
+)
+def test_times(text: str, when: datetime) -> None:
+    assert parse_time(text, NOW) == when
+    assert parse(f"main*{text}", NOW).steps == (Step(StepKind.TIME, time=when),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tomorrow",
+        "ago",
+        "two hours ago",
+        "2 hours",
+        "-2 hours ago",
+        "2026-13-01",
+        "2026-01-31T25:00:00Z",
+        "1" * 40,
+        "9" * 5000,
+        "99999999999 years ago",
+        "1.5",
+    ],
+)
+def test_malformed_times_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="time"):
+        parse_time(text, NOW)
+
+
+@given(TIMES)
+def test_a_time_goes_through_its_text(when: datetime) -> None:
+    assert parse_time(format_time(when)) == when
+
+
+def test_times_are_written_in_utc() -> None:
+    east = timezone(timedelta(hours=5, minutes=30))
+    assert format_time(datetime(2026, 1, 31, 12, tzinfo=east)) == "2026-01-31T06:30:00Z"
+    assert format_time(datetime(2026, 1, 31, 12, 0, 0, 120_000, UTC)) == "2026-01-31T12:00:00.120000Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("main..dev", CommitRange(CommitSpec("main"), CommitSpec("dev"))),
+        ("main...dev", CommitRange(CommitSpec("main"), CommitSpec("dev"), symmetric=True)),
+        ("..dev", CommitRange(CommitSpec("HEAD"), CommitSpec("dev"))),
+        ("main..", CommitRange(CommitSpec("main"), CommitSpec("HEAD"))),
+        ("...dev", CommitRange(CommitSpec("HEAD"), CommitSpec("dev"), symmetric=True)),
+        ("main", CommitSpec("main")),
+        ("v1.0..v1.1", CommitRange(CommitSpec("v1.0"), CommitSpec("v1.1"))),
+        (
+            f"main@{HASH}~2..dev^2",
+            CommitRange(CommitSpec("main", HASH, (Step(ANCESTOR, 2),)), CommitSpec("dev", None, (Step(PARENT, 2),))),
+        ),
+    ],
+)
+def test_ranges(text: str, value: CommitRange | CommitSpec) -> None:
+    assert parse_range(text) == value
+
+
+@pytest.mark.parametrize("text", ["a..b..c", "a....b", "a...b..c", "~1..b", "a..~0", "a..b.."])
+def test_malformed_ranges_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse_range(text)
+
+
+def test_head_is_the_word_of_the_command_line() -> None:
+    assert commitspec.HEAD == "HEAD"
