@@ -1,0 +1,155 @@
+"""Conflict diagnostics: per key what was expected, what is there now and what was proposed, who changed it, and the commands that resolve it.
+
+The same block stands under a failed commit, merge or transplant, under a dry run and in `status`. On a terminal long values are shortened so that
+the block fits; elsewhere they are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from nessie_cli.model import CommitMeta, Conflict, Rename
+from nessie_cli.render.fields import TYPE, differences
+from nessie_cli.render.terminal import Line, Span, Terminal
+from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible
+
+_LABELS = 18
+_GAP = 2
+_LEAST = 10
+_SIDES = ("expected", "there now", "proposed")
+_STYLES = ("before", "updated", "after")
+NOTHING = "(none)"
+"""Stands for a content that is not there."""
+_BETWEEN = "   or   "
+
+
+def _no_commands(_: Conflict) -> Sequence[str]:
+    return ()
+
+
+class ConflictReport(NamedTuple):
+    """Conflicts and where they are.
+
+    `distance` counts the commits since `expected_hash`, where known. `resolutions` gives the command lines that resolve one conflict.
+    `would` for what has not been tried yet.
+    """
+
+    conflicts: Sequence[Conflict]
+    reference: str | None = None
+    head: str | None = None
+    expected_hash: str | None = None
+    distance: int | None = None
+    resolutions: Callable[[Conflict], Sequence[str]] = _no_commands
+    would: bool = False
+
+
+def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
+    """The title, then one block per conflict."""
+    yield _title(report, terminal)
+    for conflict in report.conflicts:
+        yield from _block(conflict, report, terminal)
+
+
+def _title(report: ConflictReport, terminal: Terminal) -> Line:
+    what = ("would conflict" if report.would else "conflict") + ("" if len(report.conflicts) == 1 else f" of {len(report.conflicts)} keys")
+    spans = [Span(what, "conflict")]
+    if report.reference:
+        spans += [Span(" on "), Span(report.reference, "name")]
+    if report.head:
+        spans += [Span(" at "), Span(terminal.hash(report.head), "hash")]
+    if report.expected_hash and report.expected_hash != report.head:
+        since = f", {report.distance} commit{'' if report.distance == 1 else 's'} ago" if report.distance else ""
+        spans += [Span(" (you started from "), Span(terminal.hash(report.expected_hash), "hash"), Span(f"{since})")]
+    return spans
+
+
+def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
+    table = _comparison(conflict, terminal)
+    yield _headline(conflict, report, table.widths, terminal)
+    yield from table.lines
+    if not table.lines or not conflict.changed_by:
+        yield _row("reason", Span(conflict.message))
+    for side, rename in (("in the source", conflict.source_rename), ("on the target", conflict.target_rename)):
+        if rename:
+            yield _row("renamed", *_renamed(rename, side, terminal))
+    if conflict.changed_by:
+        yield _row("changed by", *commit_spans(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1))
+    yield from _resolve_lines(report.resolutions(conflict), terminal)
+
+
+def _row(label: str, *spans: Span) -> Line:
+    return [Span(" "), Span(pad(label, _LABELS), "label"), *spans]
+
+
+class _Table(NamedTuple):
+    widths: Sequence[int]
+    lines: Sequence[Line]
+
+
+def _comparison(conflict: Conflict, terminal: Terminal) -> _Table:
+    """The fields on which the three sides disagree; no lines where no side is known, as it is with conflicts that a server tells."""
+    sides = (conflict.expected, conflict.actual, conflict.proposed)
+    if not any(sides):
+        return _Table((), ())
+    found = [(visible(label), _spelled(label, texts)) for label, texts in differences(sides)]
+    labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
+    room = (terminal.width - 1 - labels) // len(_SIDES) - _GAP
+    rows = [fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found]
+    widths = [max(cells(row[i]) for row in [_SIDES, *rows]) + _GAP for i in range(len(_SIDES))]
+    heading = [Span(" " * (labels + 1)), *(Span(pad(side, width), "label") for side, width in zip(_SIDES, widths, strict=True))]
+    lines: list[Line] = [heading]
+    for (label, _), row in zip(found, rows, strict=True):
+        values = [Span(pad(text, width), style) for text, width, style in zip(row, widths, _STYLES, strict=True)]
+        lines.append([Span(" "), Span(pad(label, labels), "label"), *values])
+    return _Table(widths, [_trimmed(line) for line in lines])
+
+
+def _spelled(label: str, texts: Sequence[str | None]) -> list[str]:
+    missing = NOTHING if label == TYPE else ""
+    return [missing if text is None else visible(text) for text in texts]
+
+
+def _trimmed(line: Line) -> Line:
+    """Without the spaces at its end."""
+    *front, last = line
+    return [*front, last._replace(text=last.text.rstrip(" "))]
+
+
+def _headline(conflict: Conflict, report: ConflictReport, widths: Sequence[int], terminal: Terminal) -> Line:
+    label, name = ("key", str(conflict.key)) if conflict.key else ("reference", report.reference or "")
+    name = visible(name)
+    column = max(sum(widths[:2]), cells(name) + _GAP)
+    if terminal.is_terminal:
+        column = max(min(column, terminal.width - _LABELS - 1 - len(conflict.type)), cells(name) + 1)
+    return _row(label, Span(pad(name, column), "key"), Span(conflict.type.value, "conflict"))
+
+
+def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
+    spans = [Span(str(rename.old), "key"), Span(" to "), Span(str(rename.new), "key"), Span(f" {side}")]
+    if rename.by and rename.by.hash:
+        spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash"), Span(f' "{rename.by.subject}"')]
+    return spans
+
+
+def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
+    """A commit in one line: hash, subject, author, when. On a terminal the subject is shortened to fit into `room` columns."""
+    hash_ = terminal.hash(meta.hash or "")
+    tail = ", ".join(filter(None, [visible(meta.author or meta.committer or ""), terminal.time(meta.commit_time)]))
+    subject = visible(meta.subject)
+    if terminal.is_terminal:
+        subject = shorten_end(subject, max(room - cells(hash_) - cells(tail) - 4, _LEAST))
+    return [Span(hash_, "hash"), Span(f' "{subject}" '), Span(tail, "author")]
+
+
+def _resolve_lines(commands: Sequence[str], terminal: Terminal) -> Iterator[Line]:
+    """Command lines are never shortened: they are there to be pasted."""
+    if not commands:
+        return
+    joined = _LABELS + 1 + cells(_BETWEEN.join(commands))
+    if terminal.is_terminal and joined <= terminal.width:
+        spans = [span for command in commands for span in (Span(_BETWEEN), Span(command, "command"))]
+        yield _row("resolve", *spans[1:])
+        return
+    for number, command in enumerate(commands):
+        yield _row("or" if number else "resolve", Span(command, "command"))

@@ -1,0 +1,75 @@
+"""A content as labelled fields, for everything that shows contents or compares them field by field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nessie_cli.model import Content, ContentKey
+
+TYPE = "type"
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+class Difference(NamedTuple):
+    """One field that differs between contents, its text on each side; None where that side does not have it."""
+
+    label: str
+    texts: tuple[str | None, ...]
+
+
+def kebab(name: str) -> str:
+    """`metadataLocation` to `metadata-location`, the form of the options that set it."""
+    return _CAPITAL.sub(r"-\1", name).lower()
+
+
+def type_label(type_name: str) -> str:
+    """`ICEBERG_TABLE` to `iceberg-table`, the form of the option `--type`."""
+    return type_name.lower().replace("_", "-")
+
+
+def fields(content: Content) -> dict[str, str]:
+    """The text of each field by its label: type and id first, then the attributes that have a value; a mapping is one field per name."""
+    found = {TYPE: type_label(content.type_name)} | ({"id": content.id} if content.id else {})
+    for name, value in content.attributes().items():
+        found |= _texts(kebab(name), value)
+    return found
+
+
+def _texts(label: str, value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return {f"{label}.{name}": _text(item) for name, item in sorted(value.items())}
+    if label == "elements":
+        return {label: _dotted(value)}
+    return {label: _text(value)}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _dotted(elements: Any) -> str:
+    return str(ContentKey(tuple(elements))) if elements else ""
+
+
+def differences(contents: Sequence[Content | None]) -> list[Difference]:
+    """The fields on which contents disagree. A content that is not there has no say, but then the type is shown of all the others."""
+    sides = [fields(content) if content else None for content in contents]
+    labels = list(dict.fromkeys(label for side in sides if side for label in side))
+    return list(_differing(labels, sides))
+
+
+def _differing(labels: Sequence[str], sides: Sequence[dict[str, str] | None]) -> Iterator[Difference]:
+    for label in labels:
+        texts = tuple(side.get(label) if side else None for side in sides)
+        present = {text for text, side in zip(texts, sides, strict=True) if side}
+        if len(present) > 1 or (label == TYPE and None in sides):
+            yield Difference(label, texts)
