@@ -1,0 +1,58 @@
+"""`nessie init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import check_new_reference_name
+
+EXAMPLES = ("nessie init", "nessie init warehouse --default-branch main", "nessie init --store sqlite:////var/lib/catalog.sqlite")
+
+
+def init(
+    ctx: typer.Context,
+    directory: Annotated[str, typer.Argument(metavar="[DIR]", help="Where; here, when it is left out.", show_default=False)] = ".",
+    default_branch: Annotated[str, typer.Option(metavar="NAME", help="The default branch of a store that is made.")] = "main",
+) -> None:
+    """Make a workspace here and, when there is none, its store.
+
+    With --store the workspace works on that store. Repeating it is harmless: what exists stays as it is.
+    """
+    call = Invocation.of(ctx)
+    root = Path(directory).absolute()
+    if root.exists() and not root.is_dir():
+        raise InvalidInput(f"{directory}: is a file, not a folder")
+    check_new_reference_name(default_branch)
+    made, url, branch = _make(call, root, default_branch)
+    if call.options.json:
+        call.answer({"workspace": str(root), "store": url, "defaultBranch": branch, "created": made})
+    else:
+        call.say(f"{'made' if made else 'already there:'} workspace {root / '.nessie'} on {url}, default branch {branch}")
+
+
+def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str, str]:
+    """Store first, workspace second: a workspace never names a store that could not be made."""
+    from nessie_cli.errors import StoreNotFound
+    from nessie_cli.repository.opening import connect, create
+    from nessie_cli.workspace.folder import FOLDER, Workspace, absolute_store, make_workspace
+
+    known = Workspace(root) if (root / FOLDER).is_dir() else None
+    here = absolute_store(call.options.store, Path.cwd()) if call.options.store else None
+    if known and here and known.config_path.exists() and known.store() != here:
+        raise InvalidInput(f"{known.config_path}: this workspace works on {known.store()} already; edit its store line to change that")
+    workspace = known or make_workspace(root, here)
+    url = workspace.store()
+    try:
+        repository = connect(url)
+    except StoreNotFound:
+        repository = create(url, default_branch=default_branch)
+    with repository:
+        branch = repository.config().default_branch
+    if workspace.current_reference() is None:
+        workspace.set_current_reference(branch)
+    return known is None, url, branch

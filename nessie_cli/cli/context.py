@@ -1,0 +1,222 @@
+"""One invocation of the command line: its options, and what a command takes from them: workspace, repository, revision, time, output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nessie_cli.cli.options import GlobalOptions
+from nessie_cli.errors import InvalidInput, NessieError, StoreNotFound
+
+if TYPE_CHECKING:
+    import typer
+
+    from nessie_cli.commitspec import CommitRange, CommitSpec
+    from nessie_cli.repository.base import Repository
+    from nessie_cli.workspace.folder import Workspace
+    from nessie_cli.workspace.user import Profile
+
+NO_STORE = "no store: there is no workspace here or above, and no --store, NESSIE_STORE or default profile; `nessie init` makes one"
+NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie init` makes one, or commit in one step with -m"
+
+
+class Invocation:
+    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.argv = tuple(argv)
+        self.options = GlobalOptions()
+        self.answered = False
+        self._repository: Repository | None = None
+
+    @staticmethod
+    def of(ctx: typer.Context) -> Invocation:
+        """The invocation that a command runs in."""
+        call = ctx.obj
+        assert isinstance(call, Invocation)
+        return call
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of this invocation, the same in everything that it says."""
+        return datetime.now(UTC)
+
+    # -- where to work ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def workspace(self) -> Workspace | None:
+        """The workspace found upwards from here, or None."""
+        from nessie_cli.workspace.folder import find_workspace
+
+        return find_workspace(Path.cwd())
+
+    def need_workspace(self) -> Workspace:
+        """The workspace; raises `StoreNotFound` where there is none."""
+        if self.workspace is None:
+            raise StoreNotFound(NO_WORKSPACE)
+        return self.workspace
+
+    @cached_property
+    def _profile(self) -> Profile | None:
+        """The user's default profile, looked up only where nothing nearer names a store."""
+        from nessie_cli.workspace.user import default_profile
+
+        return default_profile() if self._nearer_store() is None else None
+
+    def _nearer_store(self) -> str | None:
+        from nessie_cli.workspace import environment as env
+
+        named = self.options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT)
+        return named or (self.workspace.store() if self.workspace else None)
+
+    def store_url(self) -> str:
+        """The store: `--store`, `NESSIE_STORE`, `NESSIE_ENDPOINT`, the workspace, the default profile; raises `StoreNotFound` for none."""
+        url = self._nearer_store() or (self._profile.store if self._profile else None)
+        if url is None:
+            raise StoreNotFound(NO_STORE)
+        if url.startswith(("http://", "https://")):
+            raise InvalidInput(f"{url}: remote servers come with a later version; name a SQLite store, such as sqlite:///catalog.sqlite")
+        return url
+
+    def repository(self) -> Repository:
+        """The repository of this invocation, opened once and closed at its end."""
+        if self._repository is None:
+            from nessie_cli.repository.opening import connect
+
+            self._repository = connect(self.store_url(), who=self.who())
+        return self._repository
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the repository has been opened."""
+        return self._repository is not None
+
+    def close(self) -> None:
+        """Let go of the repository."""
+        if self._repository is not None:
+            self._repository.close()
+
+    # -- who --------------------------------------------------------------------------------------------------------------------
+
+    def author(self) -> str | None:
+        """The author of commits where none is named: `NESSIE_AUTHOR`, else the user's configuration."""
+        from nessie_cli.workspace import environment as env
+
+        named = env.variable(env.AUTHOR)
+        if named:
+            return named
+        from nessie_cli.workspace.user import default_author
+
+        return default_author()
+
+    def who(self) -> str:
+        """Who moves references, for the reflog: `NESSIE_AUTHOR`, else the user of the operating system."""
+        from nessie_cli.workspace import environment as env
+
+        return env.variable(env.AUTHOR) or env.system_user()
+
+    # -- which revision ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def head(self) -> CommitSpec:
+        """What `HEAD` means: `--ref`, `NESSIE_REF`, the workspace's current reference, the profile's, the store's default branch."""
+        from nessie_cli import commitspec
+        from nessie_cli.workspace import environment as env
+
+        named = self.options.ref or env.variable(env.REFERENCE)
+        if named is None and self.workspace:
+            named = self.workspace.current_reference()
+        if named is None and self._nearer_store() is None and self._profile:
+            named = self._profile.ref
+        return commitspec.parse(named or self.repository().config().default_branch, self.now)
+
+    def reference_name(self) -> str:
+        """The name of the current reference; raises `InvalidInput` where it is a commit without a name."""
+        spec = self.head
+        if spec.name is None or spec.hash or spec.steps:
+            raise InvalidInput(f"{spec}: a reference is needed here, not a commit; name a branch or tag with --ref")
+        return spec.name
+
+    def revision(self, text: str | None) -> CommitSpec:
+        """Read a revision; none, `HEAD`, `@`, and one that begins with `~`, `^` or `*` mean the current reference."""
+        from nessie_cli import commitspec
+
+        text = text or commitspec.HEAD
+        if text == "@" or text.startswith(("@~", "@^", "@*")):
+            text = text[1:]
+        if not text or text[0] in "~^*":
+            text = commitspec.HEAD + text
+        return self._from_head(commitspec.parse(text, self.now))
+
+    def revision_range(self, text: str | None) -> CommitRange | CommitSpec:
+        """Read a revision or a range; each end as `revision` does."""
+        from nessie_cli import commitspec
+
+        if not text or ".." not in text:
+            return self.revision(text)
+        start, dots, end = text.partition("..." if "..." in text else "..")
+        return commitspec.CommitRange(self.revision(start), self.revision(end), symmetric=dots == "...")
+
+    def _from_head(self, spec: CommitSpec) -> CommitSpec:
+        from nessie_cli import commitspec
+
+        if spec.name != commitspec.HEAD:
+            return spec
+        head = self.head
+        return commitspec.CommitSpec(head.name, spec.hash or head.hash, (*head.steps, *spec.steps))
+
+    # -- output -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether stdout is to hold JSON; true as well where the parser failed before it came to the option."""
+        words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
+        return self.options.json or self.options.jsonl or "--json" in words or "--jsonl" in words
+
+    def say(self, line: str = "") -> None:
+        """Print one line of the result."""
+        sys.stdout.write(line + "\n")
+
+    def note(self, line: str) -> None:
+        """Tell what is no result, on stderr; `--quiet` leaves it out."""
+        if not self.options.quiet:
+            sys.stderr.write(line + "\n")
+
+    def answer(self, document: Any) -> None:
+        """Print the one JSON document of this command."""
+        self.answered = True
+        sys.stdout.write(_json(document) + "\n")
+
+    def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
+        """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`.
+
+        A failure on the way still leaves one well-formed document: what was read so far, and the `error`.
+        """
+        if self.options.jsonl:
+            for document in documents:
+                sys.stdout.write(_json(document) + "\n")
+            return
+        self.answered = True
+        opening = _json(more | {name: []})
+        sys.stdout.write(opening[:-2])
+        between = ""
+        try:
+            for document in documents:
+                sys.stdout.write(between + _json(document))
+                between = ", "
+        except NessieError as error:
+            from nessie_cli.wire.facts import error_with_facts
+
+            sys.stdout.write(f'], "error": {_json(error_with_facts(error))}}}\n')
+            raise
+        sys.stdout.write("]}\n")
+
+
+def _json(document: Any) -> str:
+    import json
+
+    return json.dumps(document, ensure_ascii=False)

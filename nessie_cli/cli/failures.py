@@ -1,0 +1,76 @@
+"""How a command line can fail: the exit code, the one line on stderr, the hint, and with `--json` the error document on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+import typer
+from typer.exceptions import TyperException
+
+from nessie_cli import errors
+from nessie_cli.cli.context import Invocation
+from nessie_cli.wire.facts import error_with_facts
+
+EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (errors.InvalidInput, 2),
+    (errors.ReferenceMoved, 5),
+    (errors.ReferenceConflict, 3),
+    (errors.NotFound, 4),
+    (errors.AlreadyExists, 5),
+    (errors.NotAllowed, 6),
+    (errors.StoreUnavailable, 7),
+)
+"""The first line that fits decides; what is in none of them is 1."""
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+def report(error: Exception, call: Invocation) -> int:
+    """Say what went wrong, in every form that was asked for, and answer the exit code."""
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, typer.Abort):
+        return INTERRUPTED
+    if call.options.debug:
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, TyperException):
+        return _report_usage(error, call)
+    fault = error if isinstance(error, errors.NessieError) else _unforeseen(error)
+    _write(fault, call)
+    return next((code for kind, code in EXIT_CODES if isinstance(fault, kind)), FAILED)
+
+
+def _report_usage(error: TyperException, call: Invocation) -> int:
+    """A fault that the parser found. A group without a command answers with its whole help."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "nessie"
+    message = error.format_message().rstrip(".")
+    if "\n" in message and not call.wants_json:
+        sys.stderr.write(message + "\n")
+        return 2
+    if "\n" in message:
+        message = f"{path}: a command is missing"
+    _write(errors.InvalidInput(message), call, f"`{path} --help` shows what it takes")
+    return 2
+
+
+def _unforeseen(error: Exception) -> errors.NessieError:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else "the result could not be written: "
+        return errors.NessieError(f"{where}{error.strerror}")
+    return errors.NessieError(f"internal error: {type(error).__name__}: {error}; run with --debug to see where")
+
+
+def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
+    from nessie_cli.cli.hints import hints_for
+    from nessie_cli.render.text import visible
+
+    # The result so far comes first where both streams are one terminal.
+    sys.stdout.flush()
+    lines = [f"nessie: {error.message}", *([hint] if hint else hints_for(error, call))]
+    sys.stderr.write("".join(visible(line) + "\n" for line in lines))
+    if call.wants_json and not call.answered:
+        sys.stdout.write(json.dumps({"error": error_with_facts(error)}, ensure_ascii=False) + "\n")

@@ -1,0 +1,92 @@
+"""The lazy group: knows every command by the registry's line and imports the one module that is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from nessie_cli.cli.options import global_parameters
+from nessie_cli.cli.registry import COMMANDS, CommandEntry
+
+GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
+
+
+class ExampleCommand(TyperCommand):
+    """A command whose epilog is its examples, one command line each, never re-wrapped."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
+        """Write the examples and where the global options are explained."""
+        with formatter.section("Examples"):
+            for line in (self.epilog or "").splitlines():
+                formatter.write(f"  {line}\n")
+        formatter.write(f"\n{GLOBAL_HINT}\n")
+
+
+class LazyGroup(TyperGroup):
+    """A group over a table of the registry; `table` is replaced for a nested one."""
+
+    table: Mapping[str, CommandEntry] = COMMANDS
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the parser's interface)
+        """The names that help and completion show."""
+        return [name for name, entry in self.table.items() if not entry.hidden]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (the parser's interface)
+        """Import one command and give it the global options; None where the name is unknown."""
+        entry = self.table.get(cmd_name)
+        if entry is None:
+            return None
+        command = nested(cmd_name, entry) if entry.children is not None else load(cmd_name, entry)
+        command.params.extend(global_parameters(hidden=True))
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As the base, with a nearby name where there is none of this name."""
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            from nessie_cli.cli.suggestions import did_you_mean
+
+            ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by section, from the registry alone."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            entry = self.table[name]
+            sections.setdefault(entry.section, []).append((name, entry.help))
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def load(name: str, entry: CommandEntry) -> Any:
+    """The command of one registry line, its module imported."""
+    module = import_module(f"nessie_cli.cli.commands.{entry.module}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    examples = "\n".join(module.EXAMPLES)
+    app.command(name, cls=ExampleCommand, epilog=examples)(getattr(module, entry.function))
+    return typer.main.get_command(app)
+
+
+def nested(name: str, entry: CommandEntry) -> LazyGroup:
+    """A group inside the group, as lazy as the outer one."""
+    group = LazyGroup(name=name, help=entry.help, no_args_is_help=True, rich_markup_mode=None)
+    group.table = entry.children or {}
+    return group
+
+
+def root() -> LazyGroup:
+    """The command `nessie` itself."""
+    group = LazyGroup(
+        name="nessie",
+        help="Git for a data lake's catalog: branches, tags, commits and merges over tables and views.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        epilog="`nessie COMMAND --help` explains one command and shows examples, such as: nessie init, nessie log -n 5 --oneline.",
+    )
+    group.params.extend(global_parameters(hidden=False))
+    return group

@@ -1,0 +1,41 @@
+"""The line after an error: the nearest name, or the command that helps. Loaded on the way to an error only."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from nessie_cli import errors
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.suggestions import did_you_mean
+
+MOST_NAMES = 10_000
+"""How many names are compared with a mistyped one before the search gives up."""
+
+
+def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
+    """The lines that may follow an error; none where there is nothing to say."""
+    if isinstance(error, errors.AmbiguousHash):
+        return [f"  {hash_[:16]} {subject}" for hash_, subject in error.candidates]
+    if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
+        return _near_names(error, call)
+    if isinstance(error, errors.OutcomeUnknown):
+        return ["Repeat the command: it asks the store what became of it before anything is written again"]
+    if isinstance(error, errors.DamagedObject):
+        return ["`nessie fsck` lists everything that is damaged"]
+    return []
+
+
+def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:
+    """The references or keys that look like the missing one; a store that fails here has nothing to add to the error."""
+    if not call.is_open or not error.name:
+        return []
+    repository = call.repository()
+    try:
+        if isinstance(error, errors.ContentNotFound):
+            known = [str(entry.key) for entry in islice(repository.entries(call.head), MOST_NAMES)]
+        else:
+            known = [reference.name for reference in islice(repository.references(), MOST_NAMES)]
+    except errors.NessieError:
+        return []
+    found = did_you_mean(error.name, known)
+    return [found.removeprefix("; ").capitalize()] if found else []

@@ -1,0 +1,88 @@
+"""The entry point: run one command, and turn every way it can end into an exit code, one line and, with `--json`, one document.
+
+Exit codes: 0 done; 1 failed, or differences found with `--exit-code`; 2 usage or invalid input; 3 conflict; 4 not found; 5 already exists or the
+reference moved; 6 not allowed; 7 store not reachable or outcome unknown; 8 partly done; 130 interrupted; 141 the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+def main() -> None:
+    """Run the command of `sys.argv` and leave with its exit code."""
+    _prepare_streams()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line and answer its exit code."""
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        # Only the last flush gets here: the reader of stdout cannot take what was printed.
+        _abandon_stdout()
+        sys.stderr.write(f"nessie: the result could not be written: {error.strerror}\n")
+        return 1
+    return code
+
+
+def _run(argv: list[str]) -> int:
+    from nessie_cli.cli.versions import asks_for_version, show_version
+
+    if asks_for_version(argv):
+        show_version(argv)
+        return 0
+    from nessie_cli.cli.context import Invocation
+
+    call = Invocation(argv)
+    try:
+        try:
+            _invoke(call)
+        finally:
+            call.close()
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
+        from nessie_cli.cli.failures import report
+
+        return report(error, call)
+    return 0
+
+
+def _invoke(call: Invocation) -> None:
+    """Let the parser find and run the command; its own `main` would swallow a broken pipe and print errors in its own form."""
+    from nessie_cli.cli.group import root
+
+    command = root()
+    with command.make_context("nessie", list(call.argv), obj=call) as ctx:
+        command.invoke(ctx)
+
+
+def _prepare_streams() -> None:
+    """Text that the terminal's encoding lacks is printed escaped, not refused; a closed stdout swallows."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 (lives as long as the process)
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's own flush at exit stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

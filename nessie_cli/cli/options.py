@@ -1,0 +1,74 @@
+"""The global options: they stand before and after the sub-command, and mean the same in both places."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+
+COLOR_CHOICES = ("auto", "always", "never")
+
+
+class GlobalOptions:
+    """What the global options say. A later one on the command line replaces an earlier one."""
+
+    store: str | None = None
+    ref: str | None = None
+    json: bool = False
+    jsonl: bool = False
+    color: str = "auto"
+    no_pager: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+    def take(self, name: str, value: Any) -> None:
+        """Remember one option as it is parsed; raises `InvalidInput` for a value that can never work."""
+        if name == "directory":
+            enter(value)
+            return
+        if name == "color" and value not in COLOR_CHOICES:
+            raise InvalidInput(f"--color {value}: must be one of {', '.join(COLOR_CHOICES)}")
+        setattr(self, name, value)
+        if self.json and self.jsonl:
+            raise InvalidInput("--json and --jsonl exclude each other: one document, or one per line")
+
+
+def enter(directory: str) -> None:
+    """Work as if started in this directory (`-C`); a second `-C` is relative to the first."""
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise InvalidInput(f"-C {directory}: {error.strerror}") from None
+
+
+_VALUES = (
+    (("--store", "store"), "URL", "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
+    (("--ref", "ref"), "REF", "The reference to work on instead of the workspace's."),
+    (("--color", "color"), "WHEN", "Colour: auto, always or never."),
+    (("-C", "directory"), "DIR", "Work as if started in DIR."),
+)
+_FLAGS = (
+    (("--json", "json"), "Print the result as one JSON document."),
+    (("--jsonl", "jsonl"), "Print a listing as JSON, one document per line."),
+    (("--no-pager", "no_pager"), "Never pipe a long listing into a pager."),
+    (("-q", "--quiet", "quiet"), "Print no remarks, only the result."),
+    (("-v", "--verbose", "verbose"), "Print more."),
+    (("--debug", "debug"), "Show the traceback of a failure."),
+)
+
+
+def _remember(ctx: Any, param: Any, value: Any) -> None:
+    if value is not None and value is not False:
+        ctx.obj.options.take(param.name, value)
+
+
+def global_parameters(*, hidden: bool) -> list[Any]:
+    """The global options as parameters of one command; each one that is given is kept in the invocation's options while it is parsed."""
+    from typer.core import TyperOption
+
+    shared: dict[str, Any] = {"callback": _remember, "expose_value": False, "hidden": hidden}
+    values = [TyperOption(param_decls=list(names), metavar=metavar, type=str, help=help_, **shared) for names, metavar, help_ in _VALUES]
+    flags = [TyperOption(param_decls=list(names), is_flag=True, default=False, help=help_, **shared) for names, help_ in _FLAGS]
+    return values + flags

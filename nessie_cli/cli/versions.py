@@ -1,0 +1,44 @@
+"""What `nessie version` and `nessie --version` say; imports next to nothing, so that `--version` costs hardly more than Python."""
+
+from __future__ import annotations
+
+import sys
+
+from nessie_cli import __version__
+
+_FLAGS = ("--json", "--jsonl", "-q", "--quiet", "-v", "--verbose", "--debug", "--no-pager")
+
+
+def asks_for_version(argv: list[str]) -> bool:
+    """Whether `--version` is the first word that is no global flag."""
+    return next((word for word in argv if word not in _FLAGS), "") == "--version"
+
+
+def show_version(argv: list[str]) -> None:
+    """Print the answer to `--version`."""
+    if "--json" in argv or "--jsonl" in argv:
+        import json
+
+        sys.stdout.write(json.dumps(version_document()) + "\n")
+    else:
+        sys.stdout.write(version_line() + "\n")
+
+
+def version_line() -> str:
+    """One line for people."""
+    return f"nessie {__version__} (Python {_python()}, store format {_store_format()})"
+
+
+def version_document() -> dict[str, object]:
+    """The same for programs."""
+    return {"version": __version__, "python": _python(), "storeFormat": _store_format()}
+
+
+def _python() -> str:
+    return ".".join(map(str, sys.version_info[:3]))
+
+
+def _store_format() -> int:
+    from nessie_cli.store.base import STORE_FORMAT
+
+    return STORE_FORMAT

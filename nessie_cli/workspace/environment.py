@@ -1,0 +1,23 @@
+"""The environment variables that nessie reads; nobody else reads any.
+
+`NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_REF` the reference, `NESSIE_AUTHOR` the author of commits.
+"""
+
+from __future__ import annotations
+
+import os
+
+STORE = "NESSIE_STORE"
+ENDPOINT = "NESSIE_ENDPOINT"
+REFERENCE = "NESSIE_REF"
+AUTHOR = "NESSIE_AUTHOR"
+
+
+def variable(name: str) -> str | None:
+    """The value of an environment variable; None where it is not set, empty or blank."""
+    return os.environ.get(name, "").strip() or None
+
+
+def system_user() -> str:
+    """The name that the operating system knows for who runs this, for the reflog; never fails."""
+    return variable("LOGNAME") or variable("USER") or variable("USERNAME") or ""

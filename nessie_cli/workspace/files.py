@@ -1,0 +1,72 @@
+"""Small files that are replaced whole, and the lock that keeps two writers apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, None where there is none; raises `InvalidInput` for what is no UTF-8 text and `NotAllowed` without permission."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: is no UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise NotAllowed(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a text in the place of a file's, durably: a reader, or a machine that stops here, sees the old text or the new one.
+
+    Raises `StoreUnavailable` where that is not possible (a full disk, no permission); the old text is then still there.
+    """
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StoreUnavailable(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, durably; one that is not there is no error."""
+    try:
+        path.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be removed: {error.strerror}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename or removal itself survive a machine that stops."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`; another process that wants it waits. The system lets go of it when a process ends, however it ends."""
+    import fcntl
+
+    try:
+        file = path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be opened: {error.strerror}") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

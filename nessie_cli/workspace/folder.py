@@ -1,0 +1,108 @@
+"""The workspace: the folder `.nessie/`, found upwards from where one stands.
+
+It holds `HEAD` (the current reference, one line), `config.toml` (settings), `batch.json` (the staged operations), `lock`, and,
+unless the settings name another store, the store itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.model import check_reference_name
+from nessie_cli.workspace.files import read_text, replace_text
+from nessie_cli.workspace.settings import Settings
+
+FOLDER = ".nessie"
+DEFAULT_STORE = "store.sqlite"
+
+
+class Workspace:
+    """One workspace; `root` is the folder that holds `.nessie/`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / FOLDER
+
+    @property
+    def head_path(self) -> Path:
+        """The file of the current reference."""
+        return self.folder / "HEAD"
+
+    @property
+    def config_path(self) -> Path:
+        """The settings file."""
+        return self.folder / "config.toml"
+
+    @property
+    def batch_path(self) -> Path:
+        """The file of the staged operations."""
+        return self.folder / "batch.json"
+
+    @property
+    def lock_path(self) -> Path:
+        """The lock that every writer of this workspace holds."""
+        return self.folder / "lock"
+
+    def current_reference(self) -> str | None:
+        """The reference that commands work on; None before the first `switch` or `init` has set one."""
+        text = read_text(self.head_path)
+        if text is None or not text.strip():
+            return None
+        name = text.strip()
+        try:
+            return check_reference_name(name)
+        except InvalidInput:
+            raise InvalidInput(f"{self.head_path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one") from None
+
+    def set_current_reference(self, name: str) -> None:
+        """Work on another reference from now on."""
+        replace_text(self.head_path, name + "\n")
+
+    def store(self) -> str:
+        """The URL or path of the store, relative SQLite paths made absolute from the folder that holds `.nessie/`."""
+        configured = Settings(self.config_path).text("store")
+        return str(self.folder / DEFAULT_STORE) if configured is None else absolute_store(configured, self.root)
+
+    def setting(self, *names: str) -> str | None:
+        """One setting of this workspace."""
+        return Settings(self.config_path).text(*names)
+
+
+def absolute_store(url: str, root: Path) -> str:
+    """A store URL with a relative SQLite path seen from `root`; any other URL as it is."""
+    scheme, found, rest = url.partition(":")
+    if found and rest.startswith("///") and scheme == "sqlite":
+        path = rest.removeprefix("///")
+        return url if path.startswith("/") else f"sqlite:///{root / path}"
+    is_path = not found or "/" in scheme
+    return str(root / url) if is_path else url
+
+
+def find_workspace(start: Path) -> Workspace | None:
+    """The nearest workspace at or above a folder; None where there is none."""
+    for root in (start, *start.parents):
+        if (root / FOLDER).is_dir():
+            return Workspace(root)
+    return None
+
+
+def make_workspace(root: Path, store: str | None) -> Workspace:
+    """The workspace in this folder, made where it is not there yet; `store` is kept in its settings."""
+    workspace = Workspace(root)
+    try:
+        workspace.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"{workspace.folder}: cannot be made: {error.strerror}") from None
+    ignore = workspace.folder / ".gitignore"
+    if not ignore.exists():
+        replace_text(ignore, "*\n")
+    if store is not None and not workspace.config_path.exists():
+        replace_text(workspace.config_path, f"store = {_toml_text(store)}\n")
+    return workspace
+
+
+def _toml_text(value: str) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

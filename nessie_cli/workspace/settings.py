@@ -1,0 +1,58 @@
+"""Settings files in TOML: the workspace's `.nessie/config.toml` and the user's `config.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.files import read_text
+
+
+class Settings:
+    """What one settings file says; an absent file says nothing. Every fault is an `InvalidInput` that names file and line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._source = read_text(path) or ""
+        self._values: Mapping[str, Any] = self._parse() if self._source.strip() else {}
+
+    def _parse(self) -> dict[str, Any]:
+        import tomllib
+
+        try:
+            return tomllib.loads(self._source)
+        except tomllib.TOMLDecodeError as error:
+            found = re.search(r"(.*?) \(at line (\d+)", str(error))
+            what, line = (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
+            raise InvalidInput(f"{self.path}, line {line}: is no TOML: {what}") from None
+
+    def text(self, *names: str) -> str | None:
+        """One text, by the tables it stands in; None where it is not there."""
+        value: Any = self._values
+        for name in names:
+            if not isinstance(value, Mapping):
+                self._refuse(names, "must be a table")
+            if name not in value:
+                return None
+            value = value[name]
+        if not isinstance(value, str) or not value.strip():
+            self._refuse(names, f"must be text that is not blank, not {value!r}")
+        return str(value)
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """One table, empty where it is not there."""
+        value = self._values.get(name, {})
+        if not isinstance(value, Mapping):
+            self._refuse((name,), "must be a table")
+        return dict(value)
+
+    def _refuse(self, names: tuple[str, ...], fault: str) -> None:
+        raise InvalidInput(f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {fault}")
+
+    def _line_of(self, name: str) -> int:
+        """Where a name is set: the parser does not tell, so the first line that looks like it."""
+        pattern = re.compile(rf"""\s*(\[.*)?["']?{re.escape(name)}["']?\s*[=.\]]""")
+        return next((number for number, line in enumerate(self._source.splitlines(), 1) if pattern.match(line)), 1)

@@ -1,0 +1,56 @@
+"""The user's own configuration: the default profile and the author's name.
+
+`config.toml` in the user's configuration folder of this system:
+
+    author = "Ada <ada@example.org>"
+    default-profile = "work"
+
+    [profile.work]
+    store = "sqlite:////home/ada/catalog.sqlite"
+    ref = "main"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.settings import Settings
+
+
+class Profile(NamedTuple):
+    """A store with a name in the user's configuration."""
+
+    name: str
+    store: str
+    ref: str | None
+
+
+def user_config_path() -> Path:
+    """Where the user's configuration is, or would be."""
+    from platformdirs import user_config_path as folder
+
+    return folder("nessie") / "config.toml"
+
+
+def user_settings() -> Settings:
+    """The user's configuration."""
+    return Settings(user_config_path())
+
+
+def default_profile() -> Profile | None:
+    """The profile that is used where nothing else names a store; None where the user has not chosen one."""
+    settings = user_settings()
+    name = settings.text("default-profile")
+    if name is None:
+        return None
+    store = settings.text("profile", name, "store")
+    if store is None:
+        raise InvalidInput(f"{settings.path}: default-profile is {name!r}, but there is no store under [profile.{name}]")
+    return Profile(name, store, settings.text("profile", name, "ref"))
+
+
+def default_author() -> str | None:
+    """The author that the user has configured, if any."""
+    return user_settings().text("author")
