@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from nessie_cli.cli.options import GlobalOptions
 from nessie_cli.errors import InvalidInput, NessieError, StoreNotFound
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import typer
 
     from nessie_cli.commitspec import CommitRange, CommitSpec
+    from nessie_cli.render.terminal import Terminal
+    from nessie_cli.render.terminal import Span, Terminal
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
@@ -171,25 +173,58 @@ class Invocation:
 
     # -- output -----------------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def terminal(self) -> Terminal:
+        """Stdout as the render room writes to it."""
+        return self._terminal_over(sys.stdout)
+
+    @cached_property
+    def error_terminal(self) -> Terminal:
+        """Stderr, for the diagnostics that stand under an error."""
+        return self._terminal_over(sys.stderr)
+
+    def _terminal_over(self, stream: TextIO) -> Terminal:
+        from nessie_cli.render.terminal import Terminal
+        from nessie_cli.workspace.environment import variables
+
+        options = self.options
+        return Terminal(stream, environment=variables(), color=options.color, pager=not options.no_pager, now=self.now)
+
     @property
     def wants_json(self) -> bool:
         """Whether stdout is to hold JSON; true as well where the parser failed before it came to the option."""
         words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
         return self.options.json or self.options.jsonl or "--json" in words or "--jsonl" in words
 
-    def say(self, line: str = "") -> None:
+    @cached_property
+    def out(self) -> Terminal:
+        """Where the result goes."""
+        return self._terminal(sys.stdout)
+
+    @cached_property
+    def err(self) -> Terminal:
+        """Where everything else goes."""
+        return self._terminal(sys.stderr)
+
+    def _terminal(self, stream: TextIO) -> Terminal:
+        from nessie_cli.render.terminal import Terminal
+        from nessie_cli.workspace.environment import everything
+
+        return Terminal(stream, environment=everything(), color=self.options.color, pager=not self.options.no_pager, now=self.now)
+
+    def say(self, *spans: Span | str) -> None:
         """Print one line of the result."""
-        sys.stdout.write(line + "\n")
+        self.out.print_line(*spans)
 
     def note(self, line: str) -> None:
         """Tell what is no result, on stderr; `--quiet` leaves it out."""
         if not self.options.quiet:
-            sys.stderr.write(line + "\n")
+            self.err.print_line(line)
 
     def answer(self, document: Any) -> None:
         """Print the one JSON document of this command."""
         self.answered = True
-        sys.stdout.write(_json(document) + "\n")
+        self.out.print_json(document)
 
     def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
         """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`.
@@ -197,26 +232,26 @@ class Invocation:
         A failure on the way still leaves one well-formed document: what was read so far, and the `error`.
         """
         if self.options.jsonl:
-            for document in documents:
-                sys.stdout.write(_json(document) + "\n")
+            self.answered = True
+            self.out.print_json_lines(documents)
             return
         self.answered = True
-        opening = _json(more | {name: []})
-        sys.stdout.write(opening[:-2])
+        write = sys.stdout.write
+        write(_json(more | {name: []})[:-2])
         between = ""
         try:
             for document in documents:
-                sys.stdout.write(between + _json(document))
-                between = ", "
+                write(between + _json(document))
+                between = ","
         except NessieError as error:
             from nessie_cli.wire.facts import error_with_facts
 
-            sys.stdout.write(f'], "error": {_json(error_with_facts(error))}}}\n')
+            write(f'],"error":{_json(error_with_facts(error))}}}\n')
             raise
-        sys.stdout.write("]}\n")
+        write("]}\n")
 
 
 def _json(document: Any) -> str:
     import json
 
-    return json.dumps(document, ensure_ascii=False)
+    return json.dumps(document, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 
@@ -65,12 +64,14 @@ def _unforeseen(error: Exception) -> errors.NessieError:
 
 
 def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
+    """stdout first: where both are one terminal, what was printed so far stands above the error."""
     from nessie_cli.cli.hints import hints_for
-    from nessie_cli.render.text import visible
 
-    # The result so far comes first where both streams are one terminal.
-    sys.stdout.flush()
-    lines = [f"nessie: {error.message}", *([hint] if hint else hints_for(error, call))]
-    sys.stderr.write("".join(visible(line) + "\n" for line in lines))
     if call.wants_json and not call.answered:
-        sys.stdout.write(json.dumps({"error": error_with_facts(error)}, ensure_ascii=False) + "\n")
+        call.answer({"error": error_with_facts(error, resolutions_for(call))})
+    sys.stdout.flush()
+    call.err.print_line(f"nessie: {error.message}")
+    for line in [hint] if hint else hints_for(error, call):
+        call.err.print_line(line)
+    if isinstance(error, errors.ReferenceConflict) and error.conflicts:
+        call.err.print_lines(conflict_lines(conflict_report(error, call), call.err))

@@ -6,18 +6,16 @@ byte acts on a terminal. Out of a terminal a table is one record per line, cells
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any, Literal, NamedTuple, TextIO
+from typing import IO, Literal, NamedTuple, TextIO
 
 from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
 
-ColorChoice = Literal["auto", "always", "never"]
 SHORT_HASH = 8
 DEFAULT_WIDTH = 80
 NARROWEST = 20
@@ -90,7 +88,7 @@ class Terminal:
     """What commands write their results to.
 
     `environment` is the whole environment of the process (NO_COLOR, CLICOLOR_FORCE, COLUMNS, TERM and the pager are looked up in it); `now` is what
-    relative times are counted from.
+    relative times are counted from; `color` is auto, always or never.
     """
 
     def __init__(
@@ -98,7 +96,7 @@ class Terminal:
         out: TextIO,
         *,
         environment: Mapping[str, str] | None = None,
-        color: ColorChoice = "auto",
+        color: str = "auto",
         pager: bool = True,
         now: datetime | None = None,
     ) -> None:
@@ -125,17 +123,6 @@ class Terminal:
         return ago(when, self._now or datetime.now(UTC))
 
     # -- writing ------------------------------------------------------------------------------------------------------------------
-
-    def print_json(self, document: Any) -> None:
-        """One JSON document: indented for a person, on one line for a program. ASCII only, so that no locale or terminal can spoil it."""
-        text = json.dumps(document, indent=2) if self.is_terminal else json.dumps(document, separators=(",", ":"))
-        # DEL is the one control character that JSON lets through; it can stand only inside a text.
-        self._out.write(text.replace("\x7f", "\\u007f") + "\n")
-
-    def print_json_lines(self, documents: Iterable[Any]) -> None:
-        """JSON documents, one per line, written as they come."""
-        for document in documents:
-            self._out.write(json.dumps(document, separators=(",", ":")).replace("\x7f", "\\u007f") + "\n")
 
     def print_line(self, *spans: Span | str) -> None:
         """One line."""
@@ -225,7 +212,7 @@ def _paint(text: str, style: str) -> str:
     return f"\x1b[{';'.join(_CODES[word] for word in words)}m{text}\x1b[0m" if words and text else text
 
 
-def _colored(color: ColorChoice, environment: Mapping[str, str], *, terminal: bool) -> bool:
+def _colored(color: str, environment: Mapping[str, str], *, terminal: bool) -> bool:
     """The option wins over NO_COLOR, that over CLICOLOR_FORCE, that over what stdout is."""
     if color != "auto":
         return color == "always"

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from collections.abc import Mapping
 
 STORE = "NESSIE_STORE"
 ENDPOINT = "NESSIE_ENDPOINT"
@@ -16,6 +18,16 @@ AUTHOR = "NESSIE_AUTHOR"
 def variable(name: str) -> str | None:
     """The value of an environment variable; None where it is not set, empty or blank."""
     return os.environ.get(name, "").strip() or None
+
+
+def variables() -> Mapping[str, str]:
+    """All of them, for the terminal (NO_COLOR, COLUMNS, PAGER, ...) and for the programs that are started."""
+    return os.environ
+
+
+def everything() -> Mapping[str, str]:
+    """The whole environment, for the terminal (NO_COLOR, COLUMNS, PAGER and their like) and the programs that it starts."""
+    return os.environ
 
 
 def system_user() -> str:
