@@ -1,0 +1,242 @@
+"""The JSON of REST v2 and of batch files to values: the door for everything that comes from outside.
+
+Every function raises `InvalidInput` with one line that names the place (`operations[17].content.snapshotId: ...`) and the fault. The functions
+named `decode_...` of a value take parsed JSON and the path to it; `decode_content` and `decode_batch` take text. Sources: reference 4.1, 5, 6, 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import (
+    CONTENT_TYPES,
+    CommitMeta,
+    Content,
+    ContentKey,
+    Delete,
+    Operation,
+    Put,
+    Unchanged,
+    UnknownContent,
+)
+from nessie_cli.wire.guards import CONTENT_GUARDS, CommitMetaGuard, ContentGuard, KeyGuard, KeyOperationGuard, PutGuard, check
+from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
+
+MAX_DEPTH = 50
+"""How deeply the attributes of a content of an unknown type may be nested; they are stored and copied as they are."""
+
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+_SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
+
+
+def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
+    """The discriminator `type` of a JSON object; `known` is what the message offers."""
+    if not isinstance(data, dict):
+        raise fault(path, f"must be an object, not {describe(data)}")
+    name = data.get("type")
+    if name is None:
+        raise fault(join(path, "type"), f"is missing ({', '.join(known)})")
+    if not isinstance(name, str):
+        raise fault(join(path, "type"), f"must be text, not {describe(name)}")
+    return name
+
+
+# -- values -------------------------------------------------------------------------------------------------------------------------------
+
+
+def decode_key(data: Any, path: str = "key") -> ContentKey:
+    """A content key."""
+    return _key(check(KeyGuard, data, path), path)
+
+
+def _key(guard: KeyGuard, path: str) -> ContentKey:
+    if not guard.elements:
+        raise fault(path, "Content key must not be empty")
+    try:
+        return ContentKey(guard.elements)
+    except InvalidInput as error:
+        raise fault(path, error.message) from None
+
+
+def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
+    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
+    name = object_with_type(data, path, CONTENT_TYPES)
+    guard = CONTENT_GUARDS.get(name)
+    if guard is not None:
+        attributes = check(guard, data, path).__dict__
+        try:
+            return CONTENT_TYPES[name](**attributes)
+        except InvalidInput as error:
+            # The value names its type as the owner of an attribute; from outside, the path is the owner.
+            raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
+    if allow_unknown:
+        return _unknown_content(name, data, path)
+    near = f"write {name.upper()}" if name.upper() in CONTENT_TYPES else f"known are {', '.join(CONTENT_TYPES)}"
+    raise fault(join(path, "type"), f"{describe(name)} is no content type ({near})")
+
+
+def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
+    content_id = check(ContentGuard, data, path).id
+    attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
+    if _depth(attributes) > MAX_DEPTH:
+        raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+    return UnknownContent(id=content_id, foreign_type=name, foreign_attributes=attributes)
+
+
+def _depth(value: Any) -> int:
+    """How many objects and lists lie within each other; stops counting behind `MAX_DEPTH`."""
+    level: list[Any] = [value]
+    depth = 0
+    while level and depth <= MAX_DEPTH:
+        inner: list[Any] = []
+        for item in level:
+            inner += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        level, depth = inner, depth + 1
+    return depth
+
+
+def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
+    guard = check(PutGuard, data, path)
+    expected = guard.expected_content
+    return Put(
+        _key(guard.key, join(path, "key")),
+        decode_content_value(guard.content, join(path, "content"), allow_unknown=allow_unknown),
+        None if expected is None else decode_content_value(expected, join(path, "expectedContent"), allow_unknown=allow_unknown),
+    )
+
+
+def _of_key(operation: type[Delete | Unchanged]) -> Callable[..., Operation]:
+    def decode(data: Any, path: str, *, allow_unknown: bool) -> Operation:  # noqa: ARG001 - one signature for all operations
+        return operation(_key(check(KeyOperationGuard, data, path).key, join(path, "key")))
+
+    return decode
+
+
+_OPERATIONS: Mapping[str, Callable[..., Operation]] = {"PUT": _decode_put, "DELETE": _of_key(Delete), "UNCHANGED": _of_key(Unchanged)}
+
+
+def decode_operation(data: Any, path: str = "operation", *, allow_unknown: bool = False) -> Operation:
+    """An operation from parsed JSON; `encode.encode_operation` gives the JSON back."""
+    name = object_with_type(data, path, _OPERATIONS)
+    decode = _OPERATIONS.get(name)
+    if decode is None:
+        near = {"UNMODIFIED": "UNCHANGED"}.get(name.upper(), name.upper())
+        offer = f"write {near}" if near in _OPERATIONS else f"known are {', '.join(_OPERATIONS)}"
+        raise fault(join(path, "type"), f"{describe(name)} is no operation ({offer})")
+    return decode(data, path, allow_unknown=allow_unknown)
+
+
+def decode_instant(text: str, path: str) -> datetime:
+    """An ISO instant with `Z` or an offset, in UTC; digits beyond microseconds are cut off."""
+    found = _INSTANT.fullmatch(text)
+    if found:
+        try:
+            return datetime.fromisoformat(f"{found[1]}{(found[2] or '.0')[:7]}{found[3]}").astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    raise fault(path, f"must be an ISO instant such as 2026-01-31T12:00:00Z, not {describe(text)}")
+
+
+def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
+    """The metadata that a client may set, by singular or plural names (the plural wins).
+
+    An unknown attribute is refused, and so are those that the server sets, in the original's words (reference 7.3).
+    """
+    guard = check(CommitMetaGuard, data, path)
+    for field, words in _SERVER_SETS:
+        if getattr(guard, field) not in (None, []):
+            raise InvalidInput(f"Cannot set the {words} on the client side. It is set by the server.")
+    properties = guard.all_properties
+    if properties is None:
+        properties = {name: [value] for name, value in (guard.properties or {}).items()}
+    return CommitMeta(
+        message=guard.message,
+        authors=_plural(guard.authors, guard.author),
+        signed_off_by=_plural(guard.all_signed_off_by, guard.signed_off_by),
+        author_time=None if guard.author_time is None else decode_instant(guard.author_time, join(path, "authorTime")),
+        properties={name: tuple(values) for name, values in properties.items() if values},
+    )
+
+
+def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
+    if many is not None:
+        return tuple(many)
+    return () if one is None else (one,)
+
+
+def decode_operation_list(data: Any, path: str, *, allow_unknown: bool = False) -> list[Operation]:
+    """A list of at least one operation."""
+    if not isinstance(data, list):
+        raise fault(path, f"must be a list, not {describe(data)}")
+    if not data:
+        raise fault(path, "holds no operation")
+    return [decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(data)]
+
+
+def decode_operations(data: Any, *, allow_unknown: bool = False) -> tuple[CommitMeta, list[Operation]]:
+    """The body of a commit: `commitMeta` and `operations`, both required."""
+    meta, operations = _operations(data, allow_unknown=allow_unknown)
+    if meta is None:
+        raise fault("commitMeta", "is missing")
+    return meta, operations
+
+
+def _operations(data: Any, *, allow_unknown: bool) -> tuple[CommitMeta | None, list[Operation]]:
+    if not isinstance(data, dict):
+        raise fault("", f"must be an object, not {describe(data)}")
+    if data.get("operations") is None:
+        raise fault("operations", "is missing")
+    meta = data.get("commitMeta")
+    return (
+        None if meta is None else decode_commit_meta(meta),
+        decode_operation_list(data["operations"], "operations", allow_unknown=allow_unknown),
+    )
+
+
+# -- text ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def decode_content(data: str | bytes, place: str, *, allow_unknown: bool = False) -> Content:
+    """A content from the text of its REST JSON; `place` is the file it came from."""
+    value = parse_json(data, place)
+    try:
+        return decode_content_value(value, "", allow_unknown=allow_unknown)
+    except InvalidInput as error:
+        raise fault(place, error.message) from None
+
+
+def decode_batch(data: str | bytes, place: str, *, allow_unknown: bool = False) -> tuple[CommitMeta | None, list[Operation]]:
+    """A batch of operations: `{"commitMeta", "operations"}` (metadata may be left out), a list, or JSON lines, one operation a line.
+
+    `place` is the file it came from. A fault names the index or the line of the operation. Whether keys occur twice is not looked at.
+    """
+    text = read_text(data, place)
+    value, end = parse_first(text, place)
+    try:
+        if isinstance(value, dict) and text[end:].strip() and "operations" not in value:
+            return None, _decode_lines(text, allow_unknown=allow_unknown)
+        if text[end:].strip():
+            value = parse_json(text)
+        if isinstance(value, list):
+            return None, decode_operation_list(value, "", allow_unknown=allow_unknown)
+        if isinstance(value, dict) and "type" in value:
+            return None, [decode_operation(value, "", allow_unknown=allow_unknown)]
+        return _operations(value, allow_unknown=allow_unknown)
+    except InvalidInput as error:
+        raise fault(place, error.message) from None
+
+
+def _decode_lines(text: str, *, allow_unknown: bool) -> list[Operation]:
+    found: list[Operation] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(decode_operation(parse_json(line), "", allow_unknown=allow_unknown))
+        except InvalidInput as error:
+            raise fault(f"line {number}", error.message.removeprefix("line 1 ")) from None
+    return found

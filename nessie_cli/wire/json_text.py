@@ -1,0 +1,172 @@
+"""Text that came from outside to a JSON value, strictly.
+
+The standard library's parser, without what it lets pass: NaN and Infinity, numbers that are no finite number, an attribute that occurs twice in one
+object, and text that cannot be written as UTF-8 again. Each fault is an `InvalidInput` of one line that names the place in the text or value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from nessie_cli.errors import InvalidInput
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+class _NoNumber(str):
+    """Stands where the text has NaN, Infinity or a number beyond all floats."""
+
+    __slots__ = ()
+
+
+class _Doubled(dict[str, Any]):
+    """Stands where an object has an attribute twice; `name` is the attribute."""
+
+    name: str = ""
+
+
+class _Reader:
+    """One run of the parser; remembers whether there is something to look for afterwards, so that clean input pays nothing."""
+
+    def __init__(self) -> None:
+        self.suspicious = False
+        self.decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=self._constant, parse_float=self._float)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        self.suspicious = True
+        doubled = _Doubled(found)
+        names = [name for name, _ in pairs]
+        doubled.name = next(name for name in names if names.count(name) > 1)
+        return doubled
+
+    def _constant(self, text: str) -> Any:
+        self.suspicious = True
+        return _NoNumber(text)
+
+    def _float(self, text: str) -> Any:
+        value = float(text)
+        return value if abs(value) < float("inf") else self._constant(text)
+
+
+def fault(place: str, problem: str) -> InvalidInput:
+    """The error for a problem at a place; an empty place is left out."""
+    return InvalidInput(f"{place}: {problem}" if place else problem)
+
+
+def at(place: str, path: str) -> str:
+    """A place within a text (`batch.json` and `operations[3].key`)."""
+    return f"{place}: {path}" if place and path else place or path
+
+
+def join(path: str, *parts: str | int) -> str:
+    """A path below a path: `join("operations", 3, "key")` is `operations[3].key`."""
+    for part in parts:
+        path = f"{path}[{part}]" if isinstance(part, int) else f"{path}.{part}" if path else part
+    return path
+
+
+def read_text(data: str | bytes, place: str) -> str:
+    """The text of UTF-8 bytes; a byte order mark is dropped. Raises `InvalidInput` for other encodings and for nothing at all."""
+    if isinstance(data, bytes):
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise fault(place, "is UTF-16 text; write it as UTF-8")
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise fault(place, f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}") from None
+    else:
+        text = data
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise fault(place, f"is not valid Unicode text: character {error.start + 1} is half a surrogate pair") from None
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    if not text.strip():
+        raise fault(place, "is empty, JSON is expected")
+    return text
+
+
+def parse_json(data: str | bytes, place: str = "") -> Any:
+    """The value of a JSON text that may not hold anything else. `place` names the text in errors, a file for example."""
+    text = read_text(data, place)
+    value, end = parse_first(text, place)
+    rest = text[end:].lstrip()
+    if rest:
+        line = text.count("\n", 0, len(text) - len(rest)) + 1
+        raise fault(place, f"line {line}: there is more text behind the end of the JSON value: {_excerpt(rest)}")
+    return value
+
+
+def parse_first(text: str, place: str) -> tuple[Any, int]:
+    """The first JSON value of a text, and where it ends."""
+    reader = _Reader()
+    try:
+        value, end = reader.decoder.raw_decode(text, len(text) - len(text.lstrip()))
+        if reader.suspicious or _SURROGATE.search(text):
+            _refuse_oddities(value, place)
+    except json.JSONDecodeError as error:
+        raise fault(place, f"line {error.lineno} column {error.colno}: is not JSON: {_reason(error, text)}") from None
+    except RecursionError:
+        raise fault(place, "is nested too deeply") from None
+    except ValueError:  # Python refuses to convert numbers of more than some thousand digits
+        raise fault(place, "is not usable JSON: a number has too many digits") from None
+    return value, end
+
+
+def _reason(error: json.JSONDecodeError, text: str) -> str:
+    if not text[error.pos :].strip():
+        return "the text ends too early"
+    return error.msg[:1].lower() + error.msg[1:].replace(" at", "")
+
+
+def _excerpt(text: str) -> str:
+    line = text.partition("\n")[0]
+    return json.dumps(line if len(line) <= 40 else line[:37] + "...", ensure_ascii=False)  # noqa: PLR2004 - what fits into a message
+
+
+def _refuse_oddities(value: Any, place: str) -> None:
+    for path, found in walk(value):
+        if isinstance(found, _NoNumber):
+            raise fault(at(place, path), f"{found} is no number that JSON can hold")
+        if isinstance(found, _Doubled):
+            raise fault(at(place, path), f"the attribute {json.dumps(found.name)} occurs twice")
+        if isinstance(found, str) and not _is_unicode(found):
+            raise fault(at(place, path), "is not valid Unicode text: half a surrogate pair")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value within a JSON value, itself and the names of attributes included, in order of the text, with its path."""
+    pending: list[tuple[str, Any]] = [("", value)]
+    while pending:
+        path, found = pending.pop()
+        yield path, found
+        if isinstance(found, dict):
+            pending += [(join(path, name.encode(errors="replace").decode()), item) for name, item in reversed(found.items())]
+            pending += [(path, name) for name in found]
+        elif isinstance(found, list):
+            pending += [(join(path, index), found[index]) for index in reversed(range(len(found)))]
+
+
+def describe(value: Any) -> str:
+    """A JSON value for a message: short, one line."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - what fits into a message
