@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import typer
 
     from nessie_cli.commitspec import CommitRange, CommitSpec
-    from nessie_cli.render.terminal import Terminal
     from nessie_cli.render.terminal import Span, Terminal
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.folder import Workspace
@@ -172,23 +171,6 @@ class Invocation:
         return commitspec.CommitSpec(head.name, spec.hash or head.hash, (*head.steps, *spec.steps))
 
     # -- output -----------------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def terminal(self) -> Terminal:
-        """Stdout as the render room writes to it."""
-        return self._terminal_over(sys.stdout)
-
-    @cached_property
-    def error_terminal(self) -> Terminal:
-        """Stderr, for the diagnostics that stand under an error."""
-        return self._terminal_over(sys.stderr)
-
-    def _terminal_over(self, stream: TextIO) -> Terminal:
-        from nessie_cli.render.terminal import Terminal
-        from nessie_cli.workspace.environment import variables
-
-        options = self.options
-        return Terminal(stream, environment=variables(), color=options.color, pager=not options.no_pager, now=self.now)
 
     @property
     def wants_json(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 from nessie_cli.errors import InvalidInput
 
@@ -17,7 +17,7 @@ class GlobalOptions:
     ref: str | None = None
     json: bool = False
     jsonl: bool = False
-    color: str = "auto"
+    color: Literal["auto", "always", "never"] = "auto"
     no_pager: bool = False
     quiet: bool = False
     verbose: bool = False

@@ -6,12 +6,13 @@ byte acts on a terminal. Out of a terminal a table is one record per line, cells
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Literal, NamedTuple, TextIO
+from typing import IO, Any, Literal, NamedTuple, TextIO
 
 from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
@@ -84,6 +85,13 @@ def plain(line: Line) -> str:
     return visible("".join(span.text for span in line))
 
 
+def json_text(document: Any, indent: int | None = None) -> str:
+    """A JSON document, ASCII only, so that no locale or terminal can spoil it."""
+    text = json.dumps(document, indent=indent, separators=None if indent else (",", ":"))
+    # DEL is the one control character that JSON lets through; it can stand only inside a text.
+    return text.replace("\x7f", "\\u007f")
+
+
 class Terminal:
     """What commands write their results to.
 
@@ -123,6 +131,14 @@ class Terminal:
         return ago(when, self._now or datetime.now(UTC))
 
     # -- writing ------------------------------------------------------------------------------------------------------------------
+
+    def print_json(self, document: Any) -> None:
+        """One JSON document: indented for a person, on one line for a program."""
+        self._out.write((json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n")
+
+    def print_json_lines(self, documents: Iterable[Any]) -> None:
+        """JSON documents, one per line, written as they come."""
+        self._out.writelines(json_text(document) + "\n" for document in documents)
 
     def print_line(self, *spans: Span | str) -> None:
         """One line."""

@@ -6,11 +6,9 @@ reads, so everything is made visible before it is written, also into a pipe.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
 
 ELLIPSIS = "…"
 # Control characters, line and paragraph separators, direction marks, invisible fillers, tag characters, halves of surrogate pairs. The joiners
@@ -34,16 +32,6 @@ def _escape(found: re.Match[str]) -> str:
     char = found[0]
     code = ord(char)
     return _NAMED.get(char) or (f"\\x{code:02x}" if code < _BYTE else f"\\u{code:04x}" if code < _PLANE else f"\\U{code:08x}")
-
-
-def json_text(document: Any) -> str:
-    """A JSON document on one line; what `visible` would replace stands in it as JSON's own escapes."""
-    return _HIDDEN.sub(_json_escape, json.dumps(document, ensure_ascii=False))
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    char = found[0]
-    return "\\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
 
 
 def cells(text: str) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from collections.abc import Mapping
 
 STORE = "NESSIE_STORE"
 ENDPOINT = "NESSIE_ENDPOINT"
@@ -18,11 +17,6 @@ AUTHOR = "NESSIE_AUTHOR"
 def variable(name: str) -> str | None:
     """The value of an environment variable; None where it is not set, empty or blank."""
     return os.environ.get(name, "").strip() or None
-
-
-def variables() -> Mapping[str, str]:
-    """All of them, for the terminal (NO_COLOR, COLUMNS, PAGER, ...) and for the programs that are started."""
-    return os.environ
 
 
 def everything() -> Mapping[str, str]:
