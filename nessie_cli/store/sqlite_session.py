@@ -1,0 +1,204 @@
+"""One thread's connection to a store file: how it is set up, its transactions, and how it meets a fork.
+
+SQLite's connections must not live through a fork: its book-keeping of file locks is per process, so a child that goes on with an inherited one, or
+opens the same file while it has inherited one, holds locks that the system knows nothing of. Then the parent may remove the log file while the
+child writes to it, and acknowledged commits are lost (tried). So connections are closed before a fork and opened again when they are needed.
+"""
+
+# os.path: importing pathlib costs a tenth of a command's start-up.
+# ruff: noqa: PTH110, PTH112, PTH116, PTH202
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from weakref import WeakSet
+
+import apsw
+
+from nessie_cli.errors import StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.store.sqlite_errors import failure
+
+PATIENCE = 30.0
+"""Seconds that a writer waits for the other writers."""
+
+_LONGEST_NAP = 0.008
+_CACHE_KIB = 16_000
+_LOG_KEPT = 64 << 20  # bytes; after a large load SQLite's log file is cut back to this
+
+# synchronous = FULL: an acknowledged commit survives a power failure.
+_SETUP = f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_size_limit = {_LOG_KEPT}"
+
+
+class Session:
+    """A connection with one cursor, used by one thread. `connection` is None once it has been closed."""
+
+    __slots__ = ("__weakref__", "_depth", "committing", "connection", "cursor", "request_id")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection: apsw.Connection | None = connection
+        self.cursor = connection.cursor()
+        self.committing = False
+        self.request_id = ""
+        self._depth = 0
+        _open.add(self)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no transaction is open."""
+        return not self._depth
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file can only be read."""
+        return self.connection is not None and self.connection.readonly("main")
+
+    def number(self, pragma: str) -> int:
+        """A number in the file's header."""
+        rows: list[tuple[int]] = self.cursor.execute(f"PRAGMA {pragma}").fetchall()  # type: ignore[assignment]
+        return rows[0][0]
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Cursor]:
+        """All statements of the block or none. Inside another block it joins that one: it is durable only when the outermost one has ended.
+
+        After an error `committing` says whether it came from the final COMMIT, `request_id` what the caller has noted there.
+        """
+        if self._depth:
+            begin, end, undo = "SAVEPOINT inner", "RELEASE inner", "ROLLBACK TO inner; RELEASE inner"
+            self._must_be_in_transaction()
+        else:
+            begin, end, undo = "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
+            self.committing, self.request_id = False, ""
+        self.cursor.execute(begin)
+        self._depth += 1
+        try:
+            yield self.cursor
+            self._must_be_in_transaction()
+            self.committing = self._depth == 1
+            self.cursor.execute(end)
+        except BaseException:
+            self._roll_back(undo)
+            raise
+        finally:
+            self._depth -= 1
+
+    def _must_be_in_transaction(self) -> None:
+        # SQLite itself ends the whole transaction when the disk is full or fails. Without this check a caller that has swallowed that
+        # error inside an exclusive block would go on writing outside of any transaction.
+        if self.connection is None or not self.connection.in_transaction:
+            raise StoreUnavailable("the transaction has ended early after an error; nothing of it was written")
+
+    def _roll_back(self, undo: str) -> None:
+        if self.connection is None or not self.connection.in_transaction:
+            return
+        try:
+            self.cursor.execute(undo)
+        except BaseException:
+            # A transaction left open would keep all other writers out: closing ends it for certain.
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file, rolling back what is open; calling it twice is harmless."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close(True)
+
+
+def connect(path: str) -> Session:
+    """Open an existing file for reading and, where it may be written, writing; raises `StoreNotFound`, `StoreUnavailable`."""
+    if not os.path.exists(path):
+        raise StoreNotFound(f"store {path}: there is no such file", path)
+    if os.path.isdir(path):
+        raise UnsupportedFormat(f"store {path}: is a folder, a store is a file")
+    if _file_of(path) in _inherited:
+        raise StoreUnavailable(f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process")
+    try:
+        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE))
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        return _connect_unchanging(path, error)
+    except apsw.NotADBError as error:
+        raise UnsupportedFormat(f"store {path}: this file is no nessie store") from error
+    except apsw.Error as error:
+        raise failure(path, error) from error
+
+
+def _set_up(connection: apsw.Connection) -> Session:
+    try:
+        connection.set_busy_handler(_Patience())
+        connection.execute(_SETUP).fetchall()
+        # The first statement that reads the file: what cannot be opened fails here.
+        connection.execute("PRAGMA schema_version").fetchall()
+    except BaseException:
+        connection.close(True)
+        raise
+    return Session(connection)
+
+
+def _connect_unchanging(path: str, error: apsw.Error) -> Session:
+    """In a folder that cannot be written SQLite cannot make its lock file, so the file is read as one that nobody changes meanwhile."""
+    log = path + "-wal"
+    if not os.access(path, os.R_OK):
+        raise StoreUnavailable(f"store {path}: cannot be read; check its permissions") from error
+    if os.path.exists(log) and os.path.getsize(log):
+        raise StoreUnavailable(f"store {path}: its newest commits are in {log}, which cannot be opened; check the permissions") from error
+    from urllib.parse import quote
+
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags))
+    except apsw.Error as again:
+        raise failure(path, again) from again
+
+
+class _Patience:
+    """Waits for a lock in short, irregular naps: SQLite's own grow to 100 ms, and most of a busy branch's time would be slept away."""
+
+    def __init__(self) -> None:
+        self._deadline = 0.0
+
+    def __call__(self, attempt: int) -> bool:
+        now = time.monotonic()
+        if not attempt:
+            self._deadline = now + PATIENCE
+        jitter = 0.5 + os.urandom(1)[0] / 256
+        time.sleep(jitter * min(_LONGEST_NAP, 0.0005 * (attempt + 1)))
+        return now < self._deadline
+
+
+_open: WeakSet[Session] = WeakSet()
+_inherited: set[tuple[int, int]] = set()
+
+
+def _file_of(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _close_idle() -> None:
+    """Before a fork. Their threads open new connections when they need them."""
+    for session in list(_open):
+        if session.idle:
+            # An error: its thread is in the middle of a statement. Then it is inherited like one with an open transaction.
+            with suppress(apsw.Error):
+                session.close()
+
+
+def _disown() -> None:
+    """In the forked child: never use or close what was inherited nevertheless, not even when the interpreter ends."""
+    import ctypes
+
+    for session in list(_open):
+        if session.connection is not None:
+            with suppress(OSError):
+                _inherited.add(_file_of(session.connection.filename))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.connection))
+            session.connection = None
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_idle, after_in_child=_disown)
