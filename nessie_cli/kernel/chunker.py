@@ -1,0 +1,68 @@
+"""Where a level of the key tree is cut into nodes.
+
+A node ends after a key when the hash of the key falls below a hazard that grows with the cube of the node's logical size (Weibull, shape 4): sizes
+stay narrow around the target, a boundary depends on nothing but the keys since the last one, and at about twice the target every
+key is a boundary, so no key set can make nodes large. Values have a fixed size and do not count: changing a value moves no boundary. All of it
+is integer arithmetic and part of the format: changing a number here makes equal catalogs look different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+
+from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Node
+
+LEAF_TARGET = 2048
+INNER_TARGET = 8192
+"""Scale of the size distribution in bytes; the mean is 0.9 of it."""
+
+_HASHES = [blake2b(digest_size=4, person=b"nessie%d" % min(level, 1)) for level in (0, 1)]
+_SCALE = [LEAF_TARGET**4, INNER_TARGET**4]
+_ENTRY_OVERHEAD = [RECORD_SIZE + 2, CHILD_SIZE + 2]
+
+Emit = Callable[[Node], None]
+
+
+class Chunker:
+    """Takes the entries of one level in key order and emits nodes.
+
+    `open` tells whether entries are waiting for their boundary.
+    """
+
+    def __init__(self, level: int, emit: Emit) -> None:
+        self._level = level
+        self._emit = emit
+        inner = 1 if level else 0
+        self._hash = _HASHES[inner]
+        self._scale = _SCALE[inner]
+        self._overhead = _ENTRY_OVERHEAD[inner]
+        self._at_least = 2 if level else 1
+        self._keys: list[bytes] = []
+        self._slices: list[bytes] = []
+        self._size = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether entries were added since the last boundary."""
+        return bool(self._keys)
+
+    def add(self, key: bytes, payload: bytes) -> None:
+        """Append one entry; emits a node when it is a boundary."""
+        self._keys.append(key)
+        self._slices.append(payload)
+        entry = len(key) + self._overhead
+        self._size = size = self._size + entry
+        hasher = self._hash.copy()
+        hasher.update(key)
+        if int.from_bytes(hasher.digest(), "big") * self._scale < (size * size * size * entry) << 34 and len(self._keys) >= self._at_least:
+            self.finish()
+
+    def finish(self) -> None:
+        """Emit what is waiting as a node, boundary or not: the end of the level."""
+        if self._keys:
+            node = Node(self._level, self._keys, b"".join(self._slices))
+            self._keys = []
+            self._slices = []
+            self._size = 0
+            self._emit(node)

@@ -1,0 +1,235 @@
+"""The commit rules: from operations to a new state, or to every conflict at once (reference 5.1, 6, 7.6; design 5.3).
+
+Works in two steps. `Batch` reads the operations once, validates them and stores their values; it can be a stream of millions and keeps a few dozen bytes for
+each. `apply_batch` judges the batch against the expected state and HEAD; when another writer was faster it is simply called again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
+from nessie_cli.kernel.drafting import deletion
+from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
+from nessie_cli.kernel.objects import NO_ID, Id, Objects, format_content_id
+from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
+
+NewId = Callable[[], bytes]
+"""Makes a new content id: 16 random bytes of a UUID."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def parse_content_id(text: str) -> bytes:
+    """The 16 bytes of a content id; raises `InvalidInput` unless it is a UUID in the usual form."""
+    if not _UUID.fullmatch(text):
+        raise InvalidInput(f"content id {text!r} is not a UUID")
+    return bytes.fromhex(text.replace("-", ""))
+
+
+class Action(IntEnum):
+    """What a batch does to a key. AGAIN: deleted and put anew in one commit."""
+
+    PUT = 0
+    DELETE = 1
+    UNCHANGED = 2
+    AGAIN = 3
+
+
+class Change(NamedTuple):
+    """One key of a batch. `record` is what is put, its content id `NO_ID` where the repository gives one; `expected` the expected content."""
+
+    action: Action
+    record: bytes | None = None
+    expected: bytes | None = None
+
+
+class Batch:
+    """Operations, validated one by one and reduced to records; their values are pending in `objects`."""
+
+    def __init__(self, objects: Objects, operations: Iterable[Operation]) -> None:
+        self._objects = objects
+        self.changes: dict[bytes, Change] = {}
+        for operation in operations:
+            self._add(operation)
+        if not self.changes:
+            raise InvalidInput("Commit operations must not be empty")
+
+    def _add(self, operation: Operation) -> None:
+        if not operation.key.elements:
+            raise InvalidInput("Content key must not be empty")
+        key = encode_key(operation.key)
+        earlier = self.changes.get(key)
+        if isinstance(operation, Put):
+            change = self._put(operation)
+            if earlier is not None:
+                if earlier.action is not Action.DELETE or operation.content.id is not None:
+                    raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
+                change = change._replace(action=Action.AGAIN)
+        elif earlier is not None:
+            raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
+        elif isinstance(operation, Delete):
+            change = Change(Action.DELETE)
+        elif isinstance(operation, Unchanged):
+            change = Change(Action.UNCHANGED)
+        else:
+            raise InvalidInput(f"not an operation: {operation!r}")
+        self.changes[key] = change
+
+    def _put(self, operation: Put) -> Change:
+        expected = self._record(operation.expected_content) if operation.expected_content is not None else None
+        return Change(Action.PUT, self._record(operation.content), expected)
+
+    def _record(self, content: Content) -> bytes:
+        content_id = parse_content_id(content.id) if content.id is not None else NO_ID
+        return self._objects.add_content(content, content_id)
+
+
+class Applied(NamedTuple):
+    """A batch judged: the new state and the commit's operations, or the conflicts that prevent it.
+
+    `added` maps each created key to its new content id.
+    """
+
+    root: Id
+    operations: Mapping[bytes, bytes]
+    added: Mapping[bytes, bytes]
+    conflicts: list[KeyConflict]
+
+
+class _Judge:
+    """One batch against one expected state and one HEAD."""
+
+    def __init__(self, objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool) -> None:
+        self._objects = objects
+        self._changes = batch.changes
+        self._head = head
+        self._expected_state = tree.get(objects, expected, batch.changes)
+        self._head_state = self._expected_state if expected == head else tree.get(objects, head, batch.changes)
+        self._new_id = new_id
+        self._demand_expected = demand_expected
+        self._dropped = {state[1:17] for key, state in self._expected_state.items() if batch.changes[key].action in (Action.DELETE, Action.AGAIN)}
+        self._ids_put: set[bytes] = set()
+        self._created: list[bytes] = []
+        self.edits: dict[bytes, bytes | None] = {}
+        self.operations: dict[bytes, bytes] = {}
+        self.added: dict[bytes, bytes] = {}
+        self.conflicts: list[KeyConflict] = []
+
+    def judge(self) -> None:
+        rules = {Action.PUT: self._put, Action.AGAIN: self._again, Action.DELETE: self._delete, Action.UNCHANGED: self._unchanged}
+        for key, change in self._changes.items():
+            rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
+        removed = [key for key, record in self.edits.items() if not is_namespace(record) and is_namespace(self._head_state.get(key))]
+        self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, self._created, removed)
+
+    def _conflict(self, type_: ConflictType | None, key: bytes, expected: bytes | None, actual: bytes | None, proposed: bytes | None) -> None:
+        if type_ is not None:
+            self.conflicts.append(KeyConflict(type_, key, expected, actual, proposed))
+
+    def _write(self, key: bytes, record: bytes) -> None:
+        self.edits[key] = self.operations[key] = record
+
+    def _create(self, key: bytes, record: bytes, content_id: bytes) -> None:
+        """Write a key that is new, under this content id."""
+        self._created.append(key)
+        self._write(key, record[:1] + content_id + record[17:])
+
+    def _assign_id(self, key: bytes, record: bytes) -> None:
+        content_id = self._new_id()
+        self.added[key] = content_id
+        self._create(key, record, content_id)
+
+    def _put(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:
+        record = change.record
+        assert record is not None
+        content_id = record[1:17]
+        if content_id != NO_ID:
+            if content_id in self._ids_put:
+                raise InvalidInput(f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'")
+            self._ids_put.add(content_id)
+        if expected is None:
+            self._put_new(key, change, record, head)
+        elif content_id == NO_ID:
+            raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
+        elif content_id == expected[1:17]:
+            self._update(key, change, record, expected, head)
+        elif change.expected is not None:
+            self._conflict(self._against_expected(change.expected, head), key, change.expected, head, record)
+            self.added[key] = content_id
+            self._create(key, record, content_id)
+        else:
+            raise InvalidInput(
+                f"Key '{_plain(key)}' already exists with content ID {format_content_id(expected[1:17])}, "
+                f"which is different from the content ID {format_content_id(content_id)} in the operation"
+            )
+
+    def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
+        content_id = record[1:17]
+        if content_id == NO_ID:
+            self._assign_id(key, record)
+        elif content_id in self._dropped:
+            self._create(key, record, content_id)
+        else:
+            raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")
+        type_ = difference(None, head) if change.expected is None else self._against_expected(change.expected, head)
+        self._conflict(type_, key, change.expected, head, record)
+
+    def _update(self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None) -> None:
+        if change.expected is None and self._demand_expected:
+            raise InvalidInput(f"Put of existing key '{_plain(key)}' must carry expectedContent (repository setting require-expected-content)")
+        seen = expected if change.expected is None else change.expected
+        type_ = difference(expected, head) if change.expected is None else self._against_expected(change.expected, head)
+        if type_ is None and not self._same_type(record, expected):
+            type_ = ConflictType.PAYLOAD_DIFFERS
+        self._conflict(type_, key, seen, head, record)
+        self._write(key, record)
+
+    def _same_type(self, record: bytes, existing: bytes) -> bool:
+        if record[0] != existing[0] or record[0]:
+            return record[0] == existing[0]
+        # Two types that this program does not know share a payload number; their values tell them apart.
+        new, old = self._objects.contents([record, existing])
+        return new.type_name == old.type_name
+
+    @staticmethod
+    def _against_expected(expected: bytes, head: bytes | None) -> ConflictType | None:
+        if head is not None and expected[1:17] == NO_ID:
+            expected = expected[:1] + head[1:17] + expected[17:]
+        return difference(expected, head)
+
+    def _again(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:
+        assert change.record is not None
+        self._assign_id(key, change.record)
+        self._conflict(demanded(expected, head), key, expected, head, change.record)
+
+    def _delete(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
+        self._conflict(demanded(expected, head), key, expected, head, None)
+        self.edits[key] = None
+        if head is not None:
+            self.operations[key] = deletion(head)
+
+    def _unchanged(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
+        self._conflict(demanded(expected, head), key, expected, head, expected)
+
+
+def _plain(key: bytes) -> str:
+    return decode_key(key).plain
+
+
+def apply_batch(objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool = False) -> Applied:
+    """Judge a batch against the roots of the expected state and of HEAD; without conflicts the new state is drafted.
+
+    Raises `InvalidInput` for what no state of the branch could make right. O(operations · log keys).
+    """
+    judge = _Judge(objects, batch, expected, head, new_id, demand_expected=demand_expected)
+    judge.judge()
+    root = head if judge.conflicts else edit(objects, head, judge.edits)
+    return Applied(root, judge.operations, judge.added, judge.conflicts)

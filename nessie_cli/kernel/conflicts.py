@@ -1,0 +1,111 @@
+"""When two states of a key conflict, and the sentences of the REST API for it (reference 7.6, 8.4, 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Rename
+
+_TEXT = {
+    ConflictType.KEY_EXISTS: "key '{}' already exists",
+    ConflictType.KEY_DOES_NOT_EXIST: "key '{}' does not exist",
+    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content for key '{}' are different",
+    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content for key '{}' are different",
+    ConflictType.VALUE_DIFFERS: "values of existing and expected content for key '{}' are different",
+    ConflictType.NAMESPACE_ABSENT: "namespace '{}' must exist",
+    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a namespace "
+    "(using a content object that is not a namespace as a namespace is forbidden)",
+    ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
+}
+
+
+class KeyConflict(NamedTuple):
+    """A conflict as the rules find it, in records; `describe` turns it into the model's value when somebody has to read it."""
+
+    type: ConflictType
+    key: bytes
+    expected: bytes | None = None
+    actual: bytes | None = None
+    proposed: bytes | None = None
+    source_rename: tuple[bytes, bytes] | None = None
+    target_rename: tuple[bytes, bytes] | None = None
+
+
+ChangedBy = Callable[[bytes], CommitMeta | None]
+
+
+def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """What is in the way when a caller saw the record `expected` and `actual` is there now; None where both are the same."""
+    if expected == actual:
+        return None
+    if expected is None:
+        return ConflictType.KEY_EXISTS
+    if actual is None:
+        return ConflictType.KEY_DOES_NOT_EXIST
+    if expected[0] != actual[0]:
+        return ConflictType.PAYLOAD_DIFFERS
+    return ConflictType.CONTENT_ID_DIFFERS if expected[1:17] != actual[1:17] else ConflictType.VALUE_DIFFERS
+
+
+def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """As `difference`, for an operation that needs the key to exist (Delete, Unchanged)."""
+    if expected is None:
+        return ConflictType.KEY_DOES_NOT_EXIST if actual is None else ConflictType.PAYLOAD_DIFFERS
+    return difference(expected, actual)
+
+
+def describe(objects: Objects, conflicts: Sequence[KeyConflict], source_change: ChangedBy, target_change: ChangedBy) -> tuple[Conflict, ...]:
+    """The conflicts with their contents and the commits that made them, for diagnostics.
+
+    `target_change` names the commit that last changed a key where the operation should go, `source_change` the one on the side that it came from.
+    """
+    records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
+    contents = dict(zip(records, objects.contents(records), strict=True))
+
+    def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
+        return Rename(decode_key(pair[0]), decode_key(pair[1]), changed_by(pair[1])) if pair else None
+
+    described = []
+    for c in conflicts:
+        key = decode_key(c.key)
+        described.append(
+            Conflict(
+                type=c.type,
+                key=key,
+                message=conflict_text(c.type, key) + _rename_text(c),
+                expected=contents[c.expected] if c.expected else None,
+                actual=contents[c.actual] if c.actual else None,
+                proposed=contents[c.proposed] if c.proposed else None,
+                changed_by=target_change(c.key),
+                source_rename=rename(c.source_rename, source_change),
+                target_rename=rename(c.target_rename, target_change),
+            )
+        )
+    return tuple(described)
+
+
+def conflict_text(type_: ConflictType, key: ContentKey) -> str:
+    """The REST API's sentence for a conflict."""
+    return _TEXT[type_].format(key.plain)
+
+
+def _rename_text(conflict: KeyConflict) -> str:
+    sides = (("source", conflict.source_rename), ("target", conflict.target_rename))
+    return "".join(f"; renamed to '{decode_key(pair[1]).plain}' on the {side}" for side, pair in sides if pair)
+
+
+def commit_message(conflicts: Sequence[Conflict]) -> str:
+    """The one-line message of a commit's conflicts."""
+    if len(conflicts) == 1:
+        text = conflicts[0].message
+        return text[:1].upper() + text[1:] + "."
+    return "There are multiple conflicts that prevent committing the provided operations: " + ", ".join(c.message for c in conflicts) + "."
+
+
+def merge_message(conflicts: Sequence[Conflict]) -> str:
+    """The one-line message of a merge's or transplant's conflicts."""
+    keys = sorted(c.key for c in conflicts if c.key)
+    return "The following keys have been changed in conflict: " + ", ".join(f"'{key.plain}'" for key in keys)

@@ -1,0 +1,58 @@
+"""What a merge decides for each key, between the table that decides it and those that look at it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.drafting import deletion
+from nessie_cli.model import MergeBehavior
+
+
+class Triple(NamedTuple):
+    """One key that the source changed: its records before, on the target, and after."""
+
+    key: bytes
+    before: bytes | None
+    target: bytes | None
+    after: bytes | None
+
+
+class Detail(NamedTuple):
+    """One key of the answer: what was wished for it, the records on both sides, and the conflict, if any."""
+
+    behavior: MergeBehavior
+    source: bytes | None
+    target: bytes | None
+    conflict: KeyConflict | None = None
+
+
+class Outcome(Struct):
+    """What is to be written on the target, and what is answered for each key."""
+
+    edits: dict[bytes, bytes | None]
+    details: dict[bytes, Detail]
+    namespace_conflicts: list[KeyConflict]
+
+    @property
+    def conflicts(self) -> list[KeyConflict]:
+        """The conflicts of all keys."""
+        return [detail.conflict for detail in self.details.values() if detail.conflict]
+
+    def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
+        """Take the conflict off a key and write these edits instead."""
+        self.details[key] = self.details[key]._replace(conflict=None)
+        self.edits.update(edits)
+
+    def blame(self, conflict: KeyConflict) -> None:
+        """Put another conflict in the place of a key's."""
+        self.details[conflict.key] = self.details[conflict.key]._replace(conflict=conflict)
+
+    def operations(self, target: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The operations of the new commit, given the target's records of the edited keys."""
+        put = {key: record for key, record in self.edits.items() if record is not None}
+        gone = {key: deletion(target[key]) for key, record in self.edits.items() if record is None and key in target}
+        return put | gone

@@ -1,0 +1,223 @@
+"""Making key trees: from sorted items, and from an existing tree by a batch of edits.
+
+Both end in the same tree for the same map, which is what makes ids comparable; the law is tested. One routine serves every level: edits of the
+entries of one level become edits of the entries of the level above. Cutting goes on past the edited node only until a cut falls on the end of
+an old node: from there on the level is as it was.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+
+from nessie_cli.kernel.chunker import Chunker
+from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
+from nessie_cli.kernel.tree import EMPTY, Item, get
+
+Edit = tuple[bytes, bytes | None]
+WINDOW = 1000
+"""Edits whose leaves are fetched together."""
+
+
+class _Level:
+    """One level of a tree under construction. Its first node waits: only a second one makes it an entry of a level above."""
+
+    def __init__(self, chunker: Chunker) -> None:
+        self.chunker = chunker
+        self.first: Node | None = None
+        self.risen = False
+
+
+class _Builder:
+    """Builds a tree upwards from the entries of one level; memory does not grow with their number."""
+
+    def __init__(self, objects: Objects, level: int) -> None:
+        self._objects = objects
+        self._base = level
+        self._levels: list[_Level] = []
+        self._grow()
+
+    def _grow(self) -> None:
+        self._levels.append(_Level(Chunker(self._base + len(self._levels), self._emit)))
+
+    def _emit(self, node: Node) -> None:
+        level = self._levels[node.level - self._base]
+        if not level.risen and level.first is None:
+            level.first = node
+            return
+        if not level.risen:
+            level.risen = True
+            self._grow()
+            self._rise(level.first)
+        self._rise(node)
+
+    def _rise(self, node: Node | None) -> None:
+        assert node is not None
+        self._levels[node.level - self._base + 1].chunker.add(*child_entry(self._objects, node))
+
+    def root(self, items: Iterable[Item]) -> Id:
+        add = self._levels[0].chunker.add
+        for key, payload in items:
+            add(key, payload)
+        for level in self._levels:
+            level.chunker.finish()
+            if not level.risen:
+                return self._objects.add_node(level.first) if level.first else EMPTY
+        raise AssertionError("the uppermost level has one node")
+
+
+def child_entry(objects: Objects, node: Node) -> Item:
+    """Add a node; returns the entry that names it in the level above."""
+    return node.keys[-1], objects.add_node(node) + node.count().to_bytes(4, "big")
+
+
+def build(objects: Objects, items: Iterable[Item]) -> Id:
+    """The root of a map given as ascending, distinct items. Streams: memory does not grow with the number of items."""
+    return _Builder(objects, 0).root(items)
+
+
+def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
+    """The root of the map after the edits (None: the key is gone). O(k log N) nodes read and written, whatever N is."""
+    changes = sorted(edits.items())
+    if root == EMPTY:
+        return build(objects, ((key, record) for key, record in changes if record is not None))
+    top = objects.node(root).level
+    for level in range(top + 1):
+        if not changes:
+            return root
+        changes = _LevelEdit(objects, root, level).apply(changes)
+    if not changes:
+        return root
+    entries = [(key, payload) for key, payload in changes if payload is not None]
+    if len(entries) > 1:
+        return _Builder(objects, top + 1).root(entries)
+    return _lowest_single(objects, entries[0][1][:32]) if entries else EMPTY
+
+
+def _lowest_single(objects: Objects, root: Id) -> Id:
+    """The root below a chain of inner nodes that have one child: the same map must not have two roots."""
+    node = objects.node(root)
+    while node.level and len(node.keys) == 1:
+        objects.discard_node(root)
+        root = node.child(0)
+        node = objects.node(root)
+    return root
+
+
+class _Cursor:
+    """A place among the nodes of one level of an existing tree."""
+
+    def __init__(self, objects: Objects, root: Id, level: int) -> None:
+        self._objects = objects
+        self._root = root
+        self._level = level
+        self._path: list[tuple[Node, int]] = []
+        self.node = objects.node(root)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no node of the level follows."""
+        return all(index == len(node.keys) - 1 for node, index in self._path)
+
+    def seek(self, key: bytes) -> None:
+        """Go to the node that holds or would hold a key: the last one for a key beyond all."""
+        self._path = []
+        node = self._objects.node(self._root)
+        while node.level > self._level:
+            index = min(bisect_left(node.keys, key), len(node.keys) - 1)
+            self._path.append((node, index))
+            node = self._objects.node(node.child(index))
+        self.node = node
+
+    def advance(self) -> None:
+        """Go to the next node of the level."""
+        while self._path[-1][1] == len(self._path[-1][0].keys) - 1:
+            self._path.pop()
+        parent, index = self._path.pop()
+        self._path.append((parent, index + 1))
+        node = self._objects.node(parent.child(index + 1))
+        while node.level > self._level:
+            self._path.append((node, 0))
+            node = self._objects.node(node.child(0))
+        self.node = node
+
+
+class _LevelEdit:
+    """Applies sorted edits to the entries of one level; answers the edits of the level above."""
+
+    def __init__(self, objects: Objects, root: Id, level: int) -> None:
+        self._objects = objects
+        self._root = root
+        self._level = level
+        self._cursor = _Cursor(objects, root, level)
+        self._chunker = Chunker(level, self._emit)
+        self._above: dict[bytes, bytes | None] = {}
+
+    def _emit(self, node: Node) -> None:
+        key, payload = child_entry(self._objects, node)
+        self._above[key] = payload
+
+    def apply(self, edits: Sequence[Edit]) -> list[Edit]:
+        position = fetched = 0
+        while position < len(edits):
+            if self._level == 0 and position >= fetched:
+                fetched = position + WINDOW
+                # Warms the cache, a level per round trip; the cursor then finds its nodes without asking the store.
+                get(self._objects, self._root, [key for key, _ in edits[position:fetched]])
+            self._cursor.seek(edits[position][0])
+            end = self._end_of_node(edits, position)
+            if not self._replace(edits[position:end]):
+                end = self._cut_again(edits, position, end)
+            position = end
+        return sorted(self._above.items())
+
+    def _end_of_node(self, edits: Sequence[Edit], position: int) -> int:
+        if self._cursor.is_last:
+            return len(edits)
+        last = self._cursor.node.keys[-1]
+        while position < len(edits) and edits[position][0] <= last:
+            position += 1
+        return position
+
+    def _replace(self, edits: Sequence[Edit]) -> bool:
+        """The everyday case: every edit gives an existing key another payload, so no boundary moves."""
+        node = self._cursor.node
+        size = CHILD_SIZE if node.level else RECORD_SIZE
+        payload = bytearray(node.payload)
+        for key, replacement in edits:
+            index = bisect_left(node.keys, key)
+            if replacement is None or index == len(node.keys) or node.keys[index] != key:
+                return False
+            payload[index * size : (index + 1) * size] = replacement
+        if payload != node.payload:
+            self._emit(Node(node.level, node.keys, bytes(payload)))
+        return True
+
+    def _cut_again(self, edits: Sequence[Edit], position: int, end: int) -> int:
+        """Send this node's entries, edited, through the chunker, and those of the next nodes until a cut falls on an old end."""
+        while True:
+            node = self._cursor.node
+            # A node that comes out with the same last key replaces this mark.
+            self._above.setdefault(node.keys[-1], None)
+            self._feed(node, edits[position:end])
+            position = end
+            if not self._chunker.open:
+                return position
+            if self._cursor.is_last:
+                self._chunker.finish()
+                return position
+            self._cursor.advance()
+            end = self._end_of_node(edits, position)
+
+    def _feed(self, node: Node, edits: Sequence[Edit]) -> None:
+        add = self._chunker.add
+        index = 0
+        for key, payload in edits:
+            at = bisect_left(node.keys, key, index)
+            for kept in range(index, at):
+                add(node.keys[kept], node.slice(kept))
+            index = at + (at < len(node.keys) and node.keys[at] == key)
+            if payload is not None:
+                add(key, payload)
+        for kept in range(index, len(node.keys)):
+            add(node.keys[kept], node.slice(kept))

@@ -1,0 +1,188 @@
+"""Ancestry: going back in history without walking it.
+
+Every commit knows its height along first parents and one jump pointer, an older ancestor chosen so that any ancestor is O(log commits) steps away (a
+skew-binary list). Where merge parents count, commits are visited by generation or time, each once: no commit is newer than
+its descendants, because a commit's time is always later than the times of all its parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+
+from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+
+
+def height_of(objects: Objects, commit: Id) -> int:
+    """Commits along first parents, the commit included; 0 for the empty history."""
+    return 0 if commit == NO_COMMIT else objects.commit(commit).height
+
+
+def jump_height(height: int) -> int:
+    """The height that the jump pointer of a commit at this height leads to.
+
+    Written as a sum of numbers 2^k - 1, each the largest that fits, a height loses its last summand.
+    """
+    rest = height
+    summand = 0
+    while rest:
+        summand = (1 << ((rest + 1).bit_length() - 1)) - 1
+        rest -= summand
+    return height - summand
+
+
+def jump_of_child(objects: Objects, parent: Id) -> Id:
+    """The jump pointer of a commit whose first parent is `parent`. At most two commits are read."""
+    if parent == NO_COMMIT:
+        return NO_COMMIT
+    commit = objects.commit(parent)
+    if jump_height(commit.height + 1) == commit.height:
+        return parent
+    return NO_COMMIT if commit.jump == NO_COMMIT else objects.commit(commit.jump).jump
+
+
+def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
+    """The ancestor along first parents that has this height. O(log commits)."""
+    if height <= 0:
+        return NO_COMMIT
+    here = objects.commit(commit)
+    while here.height > height:
+        reached = jump_height(here.height)
+        commit, reached = (here.jump, reached) if reached >= height else (here.parents[0], here.height - 1)
+        if reached == height:
+            return commit
+        here = objects.commit(commit)
+    return commit
+
+
+def at_time(objects: Objects, commit: Id, time: int) -> Id:
+    """The newest commit along first parents, from this one on, that is not younger than `time` (microseconds). O(log commits)."""
+    while commit != NO_COMMIT:
+        here = objects.commit(commit)
+        if here.time <= time:
+            return commit
+        commit = here.jump if here.jump != NO_COMMIT and objects.commit(here.jump).time > time else here.parents[0]
+    return NO_COMMIT
+
+
+def parent_number(objects: Objects, commit: Id, number: int) -> Id:
+    """Parent 1 is the first parent, 2 the first merge parent; the empty history where there is none."""
+    if commit == NO_COMMIT:
+        return NO_COMMIT
+    parents = objects.commit(commit).parents
+    return parents[number - 1] if number <= len(parents) else NO_COMMIT
+
+
+def on_first_parents(objects: Objects, ancestor: Id, commit: Id) -> bool:
+    """Whether `ancestor` is the commit or one of its ancestors along first parents. O(log commits)."""
+    return ancestor in (NO_COMMIT, commit) or (
+        commit != NO_COMMIT and ancestor_at(objects, commit, objects.commit(ancestor).height) == ancestor != NO_COMMIT
+    )
+
+
+def is_ancestor(objects: Objects, ancestor: Id, commit: Id) -> bool:
+    """Whether `ancestor` is reachable over any parents.
+
+    O(log commits) where first parents lead there, else one read for each commit younger than it.
+    """
+    if on_first_parents(objects, ancestor, commit):
+        return True
+    if commit == NO_COMMIT:
+        return False
+    limit = objects.commit(ancestor).generation
+    seen = {commit}
+    waiting = [commit]
+    while waiting:
+        for parent in objects.commit(waiting.pop()).parents:
+            if parent == ancestor:
+                return True
+            if parent not in seen and parent != NO_COMMIT and objects.commit(parent).generation > limit:
+                seen.add(parent)
+                waiting.append(parent)
+    return False
+
+
+def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
+    """The newest commit that both have along first parents. O(log commits)."""
+    height = min(height_of(objects, a), height_of(objects, b))
+    a, b = ancestor_at(objects, a, height), ancestor_at(objects, b, height)
+    while a != b:
+        left, right = objects.commit(a), objects.commit(b)
+        a, b = (left.jump, right.jump) if left.jump != right.jump else (left.parents[0], right.parents[0])
+        # Equal jumps may lie beyond the newest common commit, parents never do.
+    return a
+
+
+def merge_base(objects: Objects, a: Id, b: Id) -> Id:
+    """The best common ancestor over all parents: of the highest generation, then of the smaller id (criss-cross merges have several).
+
+    One read for each commit since it; the empty history is an ancestor of everything.
+    """
+    sides = {a: 1}
+    sides[b] = sides.get(b, 0) | 2
+    queue: list[tuple[int, Id]] = []
+    for commit in sides:
+        heappush(queue, (-_generation(objects, commit), commit))
+    while queue:
+        _, commit = heappop(queue)
+        if sides[commit] == 3:  # noqa: PLR2004 - both sides
+            return commit
+        for parent in objects.commit(commit).parents:
+            if parent not in sides:
+                sides[parent] = 0
+                heappush(queue, (-_generation(objects, parent), parent))
+            sides[parent] |= sides[commit]
+    return NO_COMMIT
+
+
+def _generation(objects: Objects, commit: Id) -> int:
+    return 0 if commit == NO_COMMIT else objects.commit(commit).generation
+
+
+def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
+    """The commit and its ancestors along first parents, newest first."""
+    while commit != NO_COMMIT:
+        here = objects.commit(commit)
+        yield commit, here
+        commit = here.parents[0]
+
+
+def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = ()) -> Iterator[tuple[Id, Commit]]:
+    """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once.
+
+    Ends as soon as only excluded commits are left to visit.
+    """
+    excluded = set(exclude) - {NO_COMMIT}
+    seen = (set(starts) | excluded) - {NO_COMMIT}
+    queue: list[tuple[int, Id]] = []
+    for commit in seen:
+        heappush(queue, (-objects.commit(commit).time, commit))
+    wanted = len(seen - excluded)
+    while queue and wanted:
+        _, commit = heappop(queue)
+        here = objects.commit(commit)
+        hidden = commit in excluded
+        if not hidden:
+            wanted -= 1
+            yield commit, here
+        for parent in here.parents:
+            if parent == NO_COMMIT:
+                continue
+            if hidden and parent not in excluded:
+                excluded.add(parent)
+                wanted -= parent in seen
+            if parent not in seen:
+                seen.add(parent)
+                wanted += not hidden
+                heappush(queue, (-objects.commit(parent).time, parent))
+
+
+def last_change(objects: Objects, commit: Id, changes: Callable[[Commit], bool], stop: Id = NO_COMMIT) -> Id | None:
+    """The newest commit along first parents, before `stop` is reached, that `changes` accepts; one read per commit passed."""
+    floor = height_of(objects, stop)
+    for id_, here in first_parents(objects, commit):
+        if here.height <= floor:
+            return None
+        if changes(here):
+            return id_
+    return None

@@ -1,0 +1,150 @@
+"""Merge and transplant: bringing net changes onto another state, key by key (reference 9; renames: design 5.3).
+
+Both are the same table: for every key, its state before and after on the source and its state on the target. Only keys that the source changed are looked at, so
+the cost follows the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.committing import parse_content_id
+from nessie_cli.kernel.conflicts import KeyConflict, difference
+from nessie_cli.kernel.decisions import Detail, Outcome, Triple
+from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
+from nessie_cli.kernel.objects import NO_ID, Id, Objects
+from nessie_cli.kernel.renames import Renames
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+
+
+class Wish(NamedTuple):
+    """What the caller said about a key, in records. `expected` and `resolved` are None where nothing was said."""
+
+    behavior: MergeBehavior
+    expected: bytes | None = None
+    resolved: bytes | None = None
+
+
+class Wishes:
+    """The behaviors of a merge or transplant; raises `InvalidInput` for combinations that have no meaning (reference 9.4)."""
+
+    def __init__(self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior) -> None:
+        self._default = Wish(default)
+        self._by_key: dict[bytes, Wish] = {}
+        self._objects = objects
+        for behavior in behaviors:
+            self._add(behavior)
+        self.unused = set(self._by_key)
+        self.unresolved = {key for key, wish in self._by_key.items() if wish.resolved}
+
+    def _add(self, wanted: KeyBehavior) -> None:
+        key = encode_key(wanted.key)
+        if key in self._by_key:
+            raise InvalidInput(f"Merge behavior for key {wanted.key.plain} is given twice")
+        if wanted.resolved is not None and wanted.behavior is not MergeBehavior.NORMAL:
+            raise InvalidInput(f"MergeKeyBehavior.resolvedContent must be null for MergeBehavior.{wanted.behavior} for {wanted.key.plain}")
+        if wanted.resolved is not None and wanted.expected_target is None:
+            raise InvalidInput(
+                f"MergeKeyBehavior.resolvedContent requires setting MergeKeyBehavior.expectedTarget as well for key {wanted.key.plain}"
+            )
+        expected = resolved = None
+        if wanted.expected_target is not None:
+            if wanted.expected_target.id is None:
+                raise InvalidInput(f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID")
+            expected = self._objects.add_content(wanted.expected_target, parse_content_id(wanted.expected_target.id))
+        if wanted.resolved is not None:
+            resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id) if wanted.resolved.id else NO_ID)
+        self._by_key[key] = Wish(wanted.behavior, expected, resolved)
+
+    def of(self, key: bytes) -> Wish:
+        """What was said about a key, or the default."""
+        self.unused.discard(key)
+        return self._by_key.get(key, self._default)
+
+    def check_all_used(self) -> None:
+        """Raise `InvalidInput` where something was said about a key that is no part of the difference, or a resolution had no use."""
+        if self.unused:
+            keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
+            raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{keys}]")
+        self.check_resolutions_used()
+
+    def check_resolutions_used(self) -> None:
+        """Raise `InvalidInput` where resolved content was given for a key that is not written."""
+        for key in sorted(self.unresolved - self.unused):
+            raise InvalidInput(f"The merge behavior for key {decode_key(key).plain} has an unused resolvedContent attribute.")
+
+
+def combine(
+    objects: Objects,
+    triples: Iterable[Triple],
+    target: Id,
+    wishes: Wishes,
+    renames: Renames,
+    *,
+    follow_renames: bool = False,
+    drop_only_conflicts: bool = False,
+) -> Outcome:
+    """Decide every changed key, then judge the namespaces of what is left to write.
+
+    `drop_only_conflicts` is the transplant's rule: DROP leaves out only what would conflict (reference 9.5).
+    """
+    outcome = Outcome({}, {}, [])
+    for triple in triples:
+        _decide(outcome, triple, wishes, drop_only_conflicts=drop_only_conflicts)
+    renames.explain(outcome)
+    if follow_renames:
+        renames.follow(outcome)
+    _judge_namespaces(objects, outcome, target)
+    return outcome
+
+
+def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_conflicts: bool) -> None:
+    key, before, target, after = triple
+    wish = wishes.of(key)
+    type_ = None if target == before else difference(before, target)
+    if target == after and type_ is not None and after is not None:
+        return
+    both_namespaces = before is None and is_namespace(after) and is_namespace(target)
+    if both_namespaces:
+        type_ = None
+    if wish.behavior is MergeBehavior.DROP and (type_ or not drop_only_conflicts):
+        outcome.details[key] = Detail(wish.behavior, after, target)
+        return
+    if wish.expected is not None:
+        type_ = _with_expectation(wish, target, type_)
+    elif wish.behavior is MergeBehavior.FORCE:
+        type_ = None
+    conflict = KeyConflict(type_, key, wish.expected or before, target, after) if type_ else None
+    if not both_namespaces or conflict:
+        outcome.details[key] = Detail(wish.behavior, after, target, conflict)
+    if conflict is None:
+        outcome.edits[key] = _resolved(wish, after, target, key, wishes)
+
+
+def _with_expectation(wish: Wish, target: bytes | None, type_: ConflictType | None) -> ConflictType | None:
+    """An expected target is compared under every behavior; only where it matches can a conflict be resolved or forced."""
+    if target != wish.expected:
+        return ConflictType.VALUE_DIFFERS
+    if wish.behavior is MergeBehavior.FORCE:
+        return None
+    settled = wish.resolved is not None and type_ is ConflictType.VALUE_DIFFERS
+    return None if settled else type_
+
+
+def _resolved(wish: Wish, after: bytes | None, target: bytes | None, key: bytes, wishes: Wishes) -> bytes | None:
+    if wish.resolved is None or after is None:
+        return after
+    wishes.unresolved.discard(key)
+    content_id = (target or after)[1:17]
+    return wish.resolved[:1] + content_id + wish.resolved[17:]
+
+
+def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id) -> None:
+    before = tree.get(objects, target, outcome.edits)
+    created = [key for key, record in outcome.edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
+    removed = [key for key, record in outcome.edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
+    outcome.namespace_conflicts = namespace_conflicts(objects, target, outcome.edits, created, removed)

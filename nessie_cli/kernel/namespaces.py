@@ -1,0 +1,76 @@
+"""Namespaces: the parent of every new key must be one, and one is only deleted empty (reference 14).
+
+Always judged against HEAD together with what the same commit puts and deletes, never against the expected hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.keys import below
+from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.model import ConflictType, Namespace
+
+_SEPARATOR = b"\x00"
+Edits = Mapping[bytes, bytes | None]
+
+
+def is_namespace(record: bytes | None) -> bool:
+    """Whether a record is that of a namespace."""
+    return record is not None and record[0] == Namespace.payload
+
+
+def namespace_conflicts(objects: Objects, head: Id, edits: Edits, created: Sequence[bytes], removed: Sequence[bytes]) -> list[KeyConflict]:
+    """All violations that the edits of a commit on the state `head` would cause.
+
+    `created` are the keys that are new, renamed to or made again, `removed` those whose namespace at HEAD goes or becomes something else.
+    """
+    conflicts: dict[tuple[ConflictType, bytes], KeyConflict] = {}
+    for conflict in [*_missing_parents(objects, head, edits, created), *_not_empty(objects, head, edits, removed)]:
+        conflicts.setdefault((conflict.type, conflict.key), conflict)
+    return list(conflicts.values())
+
+
+def _parent(key: bytes) -> bytes | None:
+    return key.rpartition(_SEPARATOR)[0] or None
+
+
+def _missing_parents(objects: Objects, head: Id, edits: Edits, created: Sequence[bytes]) -> list[KeyConflict]:
+    parents = dict.fromkeys(parent for key in created if (parent := _parent(key)) is not None)
+    doubtful = [parent for parent in parents if parent not in edits or not is_namespace(edits[parent])]
+    at_head = tree.get(objects, head, doubtful)
+    conflicts: list[KeyConflict] = []
+    for parent in doubtful:
+        state = edits[parent] if parent in edits else at_head.get(parent)
+        if state is None:
+            conflicts += _absent(objects, head, parent)
+        elif not is_namespace(state):
+            conflicts.append(KeyConflict(ConflictType.NOT_A_NAMESPACE, parent, actual=state))
+    return conflicts
+
+
+def _absent(objects: Objects, head: Id, key: bytes) -> list[KeyConflict]:
+    """The missing namespace and its missing ancestors, deepest first, up to the first that exists at HEAD."""
+    conflicts = [KeyConflict(ConflictType.NAMESPACE_ABSENT, key)]
+    ancestor = _parent(key)
+    while ancestor is not None:
+        state = tree.get(objects, head, [ancestor]).get(ancestor)
+        if state is not None:
+            return conflicts if is_namespace(state) else [*conflicts, KeyConflict(ConflictType.NOT_A_NAMESPACE, ancestor, actual=state)]
+        conflicts.append(KeyConflict(ConflictType.NAMESPACE_ABSENT, ancestor))
+        ancestor = _parent(ancestor)
+    return conflicts
+
+
+def _not_empty(objects: Objects, head: Id, edits: Edits, removed: Sequence[bytes]) -> list[KeyConflict]:
+    conflicts = []
+    for key in removed:
+        start, stop = below(key + _SEPARATOR)[0], below(key)[1]
+        for child, _ in tree.scan(objects, head, start, stop):
+            if child not in edits or edits[child] is not None:
+                before = tree.get(objects, head, [key]).get(key)
+                conflicts.append(KeyConflict(ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before))
+                break
+    return conflicts

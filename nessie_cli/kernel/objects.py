@@ -1,0 +1,358 @@
+"""Canonical bytes and ids of the three kinds of objects, and the reader that decodes them.
+
+An id is the SHA-256 of a domain prefix (format and kind) and the object's raw bytes; raw bytes are MessagePack arrays, so every field is framed
+by its length. Objects never change, so a decoded one may be cached for ever. How the bytes are packed on disk is the store's business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from hashlib import sha256
+from typing import NamedTuple, TypeVar
+
+from msgspec import MsgspecError, Struct, msgpack
+
+from nessie_cli.errors import DamagedObject
+from nessie_cli.model import TYPE_OF_PAYLOAD, Content, content_from
+
+T = TypeVar("T")
+Id = bytes
+Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
+
+NO_COMMIT: Id = sha256(b"empty").digest()
+"""The id of the empty history."""
+
+
+class Kind(IntEnum):
+    """What an object is. The number is part of every id."""
+
+    VALUE = 1
+    NODE = 2
+    COMMIT = 3
+
+
+_DOMAIN = {kind: b"nessie\x00\x01" + bytes([kind]) for kind in Kind}
+
+
+def object_id(kind: Kind, data: bytes) -> Id:
+    """The id of an object of this kind with these raw bytes."""
+    return sha256(_DOMAIN[kind] + data).digest()
+
+
+# -- values -----------------------------------------------------------------------------------------------------------------------------
+
+
+def encode_value(content: Content) -> bytes:
+    """Canonical JSON of a content without its id: two contents that differ only in their id have the same value."""
+    attributes = content.attributes()
+    attributes["type"] = content.type_name
+    return json.dumps(attributes, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_value(data: bytes, content_id: str | None) -> Content:
+    """The content of a value under the given content id."""
+    attributes = json.loads(data)
+    type_name = attributes.pop("type")
+    return content_from(type_name, content_id, attributes)
+
+
+# -- records: what a leaf of the key tree holds for a key ---------------------------------------------------------------------------------
+
+RECORD_SIZE = 49
+"""Bytes of a record: payload number 1, content id 16, value id 32."""
+
+DELETED = 0x80
+"""Set in the payload number of a record in a commit's list of operations: the key was deleted; the rest says what was there."""
+
+
+class Record(NamedTuple):
+    """A leaf's value, decoded. Equal records mean equal content: type, content id and value."""
+
+    payload: int
+    content_id: bytes
+    value: Id
+
+    @classmethod
+    def decode(cls, data: bytes) -> Record:
+        """Split the 49 bytes."""
+        return cls(data[0], data[1:17], data[17:])
+
+    def encode(self) -> bytes:
+        """Join to the 49 bytes."""
+        return bytes([self.payload]) + self.content_id + self.value
+
+
+NO_ID = bytes(16)
+"""Stands for a content id that is still to be given."""
+
+
+def format_content_id(raw: bytes) -> str:
+    """The text form of a content id, a UUID."""
+    digits = raw.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+# -- commits ------------------------------------------------------------------------------------------------------------------------------
+
+
+class Commit(Struct, frozen=True, array_like=True):
+    """A commit as stored. Times are microseconds since 1970.
+
+    `parents` holds the first parent (`NO_COMMIT` for a first commit), then merge parents. `height` counts commits along first parents,
+    `generation` is one more than the largest generation of all parents. `jump` is the skew-binary jump pointer: an ancestor along first parents
+    whose height depends on `height` alone. `operations` is the root of a key tree of records: a small one stands inside, as the bytes of its
+    only node, a large one is named by its id (32 bytes); nothing for no operations.
+    """
+
+    parents: tuple[Id, ...]
+    height: int
+    generation: int
+    jump: Id
+    root: Id
+    operations: bytes
+    operation_count: int
+    time: int
+    author_time: int
+    message: str
+    committer: str
+    authors: tuple[str, ...]
+    signed_off_by: tuple[str, ...]
+    properties: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+_encode = msgpack.Encoder().encode
+_decode_commit = msgpack.Decoder(Commit).decode
+
+
+def encode_commit(commit: Commit) -> bytes:
+    """Canonical bytes of a commit."""
+    return _encode(commit)
+
+
+# -- nodes --------------------------------------------------------------------------------------------------------------------------------
+
+
+class Node(Struct, frozen=True, array_like=True):
+    """A node of the key tree. `keys` ascend; `payload` holds one fixed-size slice per key.
+
+    At level 0 a slice is a record. Above, a key is the last key of a child, and the slice the child's id and the number of keys below it.
+    """
+
+    level: int
+    keys: list[bytes]
+    payload: bytes
+
+    def slice(self, index: int) -> bytes:
+        """The payload slice of one key."""
+        size = RECORD_SIZE if self.level == 0 else CHILD_SIZE
+        return self.payload[index * size : (index + 1) * size]
+
+    def child(self, index: int) -> Id:
+        """The id of a child of an inner node."""
+        start = index * CHILD_SIZE
+        return self.payload[start : start + 32]
+
+    def children(self) -> list[Id]:
+        """The ids of all children of an inner node."""
+        payload = self.payload
+        return [payload[i : i + 32] for i in range(0, len(payload), CHILD_SIZE)]
+
+    def count(self) -> int:
+        """How many keys lie at or below this node."""
+        if self.level == 0:
+            return len(self.keys)
+        payload = self.payload
+        return sum(int.from_bytes(payload[i + 32 : i + CHILD_SIZE], "big") for i in range(0, len(payload), CHILD_SIZE))
+
+
+CHILD_SIZE = 36
+"""Bytes of a child slice of an inner node: id 32, number of keys below it 4."""
+
+_decode_node = msgpack.Decoder(Node).decode
+
+
+def encode_node(node: Node) -> bytes:
+    """Canonical bytes of a node."""
+    return _encode(node)
+
+
+decode_node = _decode_node
+"""The node of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
+
+
+class Cache:
+    """Decoded objects, bounded: what was not used while `limit` others were is forgotten. Shared by all readers of one store."""
+
+    def __init__(self, limit: int = 8192) -> None:
+        self._limit = limit
+        self._young: dict[Id, Node | Commit] = {}
+        self._old: dict[Id, Node | Commit] = {}
+
+    def get(self, id_: Id) -> Node | Commit | None:
+        """A decoded object that was put here before, or None."""
+        found = self._young.get(id_)
+        if found is None:
+            found = self._old.get(id_)
+            if found is not None:
+                self.put(id_, found)
+        return found
+
+    def put(self, id_: Id, decoded: Node | Commit) -> None:
+        """Remember a decoded object."""
+        if len(self._young) >= self._limit:
+            self._old, self._young = self._young, {}
+        self._young[id_] = decoded
+
+
+class Objects:
+    """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
+
+    What is added is in `pending` until the caller has stored it; `spill`, where given, is called when much of it has gathered (a large load).
+    `node_reads` and `node_writes` count nodes that were fetched and added: the costs of the design are asserted on them.
+    """
+
+    def __init__(self, fetch: Fetch, cache: Cache | None = None, spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None) -> None:
+        self._fetch = fetch
+        self._cache = cache or Cache()
+        self._spill = spill
+        self._added: dict[Id, Node | Commit] = {}
+        self.pending: dict[Id, tuple[Kind, bytes]] = {}
+        self.node_reads = 0
+        self.node_writes = 0
+        self.commit_reads = 0
+
+    # -- reading --
+
+    def node(self, id_: Id) -> Node:
+        """One node of the key tree."""
+        found = self._added.get(id_) or self._cache.get(id_)
+        return found if type(found) is Node else self.nodes([id_])[0]
+
+    def nodes(self, ids: Sequence[Id]) -> list[Node]:
+        """Nodes in the order of their ids, the missing ones fetched in one round trip."""
+        found: dict[Id, Node] = {}
+        missing = []
+        for id_ in ids:
+            node = self._added.get(id_) or self._cache.get(id_)
+            if type(node) is Node:
+                found[id_] = node
+            else:
+                missing.append(id_)
+        if missing:
+            self.node_reads += len(missing)
+            for id_, data in self._raw(missing).items():
+                found[id_] = node = self._decoded(id_, data, _decode_node)
+                self._cache.put(id_, node)
+        return [found[id_] for id_ in ids]
+
+    def commit(self, id_: Id) -> Commit:
+        """One commit."""
+        found = self._added.get(id_) or self._cache.get(id_)
+        return found if type(found) is Commit else self.commits([id_])[0]
+
+    def commits(self, ids: Sequence[Id]) -> list[Commit]:
+        """Commits in the order of their ids, the missing ones fetched in one round trip."""
+        found: dict[Id, Commit] = {}
+        missing = []
+        for id_ in ids:
+            commit = self._added.get(id_) or self._cache.get(id_)
+            if type(commit) is Commit:
+                found[id_] = commit
+            else:
+                missing.append(id_)
+        if missing:
+            self.commit_reads += len(missing)
+            for id_, data in self._raw(missing).items():
+                found[id_] = commit = self._decoded(id_, data, _decode_commit)
+                self._cache.put(id_, commit)
+        return [found[id_] for id_ in ids]
+
+    def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
+        """Those of the ids that are commits of this store; unknown ids and ids of other objects are left out."""
+        data = self._fetch(ids)
+        found = {}
+        for id_, raw in data.items():
+            if object_id(Kind.COMMIT, raw) == id_:
+                found[id_] = self._decoded(id_, raw, _decode_commit)
+        return found
+
+    def contents(self, records: Sequence[bytes]) -> list[Content]:
+        """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
+        values = self._raw(list({record[17:] for record in records}))
+        return [decode_value(values[record[17:]], None if record[1:17] == NO_ID else format_content_id(record[1:17])) for record in records]
+
+    def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
+        pending = self.pending
+        own = {id_: pending[id_][1] for id_ in ids if id_ in pending} if pending else {}
+        rest = [id_ for id_ in ids if id_ not in own] if own else ids
+        found = dict(self._fetch(rest)) if rest else {}
+        found.update(own)
+        for id_ in ids:
+            if id_ not in found:
+                raise DamagedObject(f"object {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected", id_.hex())
+        return found
+
+    @staticmethod
+    def _decoded(id_: Id, data: bytes, decode: Callable[[bytes], T]) -> T:
+        try:
+            return decode(data)
+        except MsgspecError:
+            raise DamagedObject(f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected", id_.hex()) from None
+
+    # -- adding --
+
+    def add_node(self, node: Node) -> Id:
+        """Add a node to the draft; returns its id."""
+        data = _encode(node)
+        id_ = object_id(Kind.NODE, data)
+        self._added[id_] = node
+        self.pending[id_] = (Kind.NODE, data)
+        self.node_writes += 1
+        self._spill_if_large()
+        return id_
+
+    def add_commit(self, commit: Commit) -> Id:
+        """Add a commit to the draft; returns its id."""
+        data = _encode(commit)
+        id_ = object_id(Kind.COMMIT, data)
+        self._added[id_] = commit
+        self.pending[id_] = (Kind.COMMIT, data)
+        return id_
+
+    def add_content(self, content: Content, content_id: bytes) -> bytes:
+        """Add a content's value to the draft; returns the record of a leaf."""
+        data = encode_value(content)
+        id_ = object_id(Kind.VALUE, data)
+        self.pending[id_] = (Kind.VALUE, data)
+        self._spill_if_large()
+        return bytes([content.payload]) + content_id + id_
+
+    def discard_node(self, id_: Id) -> None:
+        """Take back a node that nothing refers to."""
+        if self.pending.pop(id_, None):
+            self._added.pop(id_, None)
+            self.node_writes -= 1
+
+    def keep(self) -> None:
+        """Tell that everything pending is stored now: what was decoded is remembered for the next reader."""
+        for id_, decoded in self._added.items():
+            self._cache.put(id_, decoded)
+        self._added = {}
+        self.pending = {}
+
+    def _spill_if_large(self) -> None:
+        if self._spill and len(self.pending) >= SPILL_AT:
+            self._spill(self.pending)
+            self._added = {}
+            self.pending = {}
+
+
+SPILL_AT = 20_000
+"""Objects that a draft holds in memory before they are handed to the store."""
+
+
+def type_name(record: bytes, value: Callable[[], Content]) -> str:
+    """The content type of a record; only for a type that this program does not know is the value asked for."""
+    return TYPE_OF_PAYLOAD.get(record[0] & ~DELETED) or value().type_name

@@ -1,0 +1,108 @@
+"""Renames in merges: the content id tells that a key that went and a key that came are one content.
+
+A rename on one side and a change on the other is one conflict that says so; `follow` combines both instead: the new key with the changed content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.decisions import Outcome, Triple
+from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.model import ConflictType, MergeBehavior
+
+Pairs = Mapping[bytes, bytes]
+"""Old key to new key."""
+
+
+def _pairs(changes: Iterable[tuple[bytes, bytes | None, bytes | None]]) -> dict[bytes, bytes]:
+    """Of changes (key, before, after): where a content id left one key and came to another."""
+    gone: dict[bytes, bytes] = {}
+    came: dict[bytes, bytes] = {}
+    for key, before, after in changes:
+        if before and (after is None or after[1:17] != before[1:17]):
+            gone[before[1:17]] = key
+        if after and (before is None or before[1:17] != after[1:17]):
+            came[after[1:17]] = key
+    return {key: came[content_id] for content_id, key in gone.items() if content_id in came}
+
+
+class Renames:
+    """The renames of both sides of a merge, and what they make of its conflicts.
+
+    The target's are looked for only when a key that the source changed is gone there: it costs the target's differences since the base.
+    """
+
+    def __init__(self, objects: Objects, triples: Sequence[Triple], base: Id, target: Id) -> None:
+        self._triples = {triple.key: triple for triple in triples}
+        self.source: Pairs = _pairs((t.key, t.before, t.after) for t in triples)
+        self.target: Pairs = {}
+        if any(t.before is not None and t.target is None for t in triples):
+            self.target = _pairs(tree.diff(objects, base, target))
+        self._at_target = tree.get(objects, target, self.target.values())
+
+    def explain(self, outcome: Outcome) -> None:
+        """Name the renames in the conflicts that come of them, and join what is one conflict under two keys."""
+        for key, triple in self._triples.items():
+            source_new, target_new = self.source.get(key), self.target.get(key)
+            if key not in outcome.details or (source_new is None and target_new is None):
+                continue
+            conflict = outcome.details[key].conflict
+            if conflict is None:
+                self._forced(outcome, key, source_new, target_new)
+            elif source_new is not None and source_new == target_new:
+                self._same_rename(outcome, triple, source_new)
+            else:
+                proposed = self._triples[source_new].after if source_new else triple.after
+                outcome.blame(
+                    conflict._replace(
+                        actual=self._at_target.get(target_new) if target_new else triple.target,
+                        proposed=proposed,
+                        source_rename=(key, source_new) if source_new else None,
+                        target_rename=(key, target_new) if target_new else None,
+                    )
+                )
+
+    def _same_rename(self, outcome: Outcome, triple: Triple, new: bytes) -> None:
+        """Both sides renamed alike: no conflict on the old key; on the new one only where the content differs."""
+        outcome.settle(triple.key, {})
+        here = outcome.details.get(new)
+        if here is None or here.conflict is None:
+            return
+        source, target = self._triples[new].after, self._at_target.get(new)
+        assert source is not None
+        assert target is not None
+        if target[17:] == (triple.before or b"")[17:]:
+            outcome.settle(new, {new: source})
+        elif source[17:] == (triple.before or b"")[17:]:
+            outcome.settle(new, {})
+        else:
+            outcome.blame(here.conflict._replace(type=ConflictType.VALUE_DIFFERS, expected=triple.before))
+
+    def _forced(self, outcome: Outcome, key: bytes, source_new: bytes | None, target_new: bytes | None) -> None:
+        """The source's state was forced over a rename on the target: one content must not end under two keys."""
+        if outcome.details[key].behavior is MergeBehavior.FORCE and target_new and target_new != source_new:
+            outcome.edits.setdefault(target_new, None)
+
+    def follow(self, outcome: Outcome) -> None:
+        """Settle the conflicts of a rename on one side and a change on the other: the new key with the changed content."""
+        for conflict in outcome.conflicts:
+            triple = self._triples[conflict.key]
+            if triple.before is None:
+                continue
+            if conflict.source_rename and not conflict.target_rename and triple.target is not None:
+                self._follow_source(outcome, triple, conflict.source_rename[1])
+            elif conflict.target_rename and not conflict.source_rename and triple.after is not None:
+                self._follow_target(outcome, triple, conflict.target_rename[1])
+
+    def _follow_source(self, outcome: Outcome, triple: Triple, new: bytes) -> None:
+        renamed = self._triples[new].after
+        same_content = triple.target is not None and triple.before is not None and triple.target[1:17] == triple.before[1:17]
+        if same_content and renamed is not None and renamed[17:] == (triple.before or b"")[17:] and new in outcome.edits:
+            outcome.settle(triple.key, {triple.key: None, new: triple.target})
+
+    def _follow_target(self, outcome: Outcome, triple: Triple, new: bytes) -> None:
+        here = self._at_target[new]
+        if here[17:] == (triple.before or b"")[17:]:
+            outcome.settle(triple.key, {new: triple.after})

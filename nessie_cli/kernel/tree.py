@@ -1,0 +1,165 @@
+"""The key tree: one sorted map of a commit's state as content-addressed nodes, shared between all commits that agree on them.
+
+The same map has the same root whatever the order of edits (chunker.py says why), so equal subtrees have equal ids, and diff and merge skip them. All
+functions read a level at a time, in one round trip. Costs are in nodes: N keys, k keys asked for or edited, d keys that differ.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from nessie_cli.kernel.objects import RECORD_SIZE, Id, Kind, Node, Objects, encode_node, object_id
+
+EMPTY: Id = object_id(Kind.NODE, encode_node(Node(0, [], b"")))
+"""The root of the empty map. It is never stored."""
+
+_NO_KEYS = Node(0, [], b"")
+READ_AHEAD = 64
+"""Nodes that a long scan reads in one round trip."""
+
+Item = tuple[bytes, bytes]
+
+
+def root_node(objects: Objects, root: Id) -> Node:
+    """The root's node, also of the empty map."""
+    return _NO_KEYS if root == EMPTY else objects.node(root)
+
+
+def count(objects: Objects, root: Id) -> int:
+    """How many keys the map has. One node."""
+    return root_node(objects, root).count()
+
+
+def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    """The records of those keys that exist. O(k log N) nodes, one round trip per level."""
+    found: dict[bytes, bytes] = {}
+    wanted = sorted(keys)
+    level = [(root_node(objects, root), wanted)] if wanted else []
+    while level:
+        below: list[tuple[Id, list[bytes]]] = []
+        for node, asked in level:
+            if node.level:
+                below.extend((node.child(i), part) for i, part in _by_child(node, asked))
+                continue
+            keys_here = node.keys
+            for key in asked:
+                index = bisect_left(keys_here, key)
+                if index < len(keys_here) and keys_here[index] == key:
+                    found[key] = node.slice(index)
+        nodes = objects.nodes([child for child, _ in below]) if below else []
+        level = [(node, asked) for node, (_, asked) in zip(nodes, below, strict=True)]
+    return found
+
+
+def _by_child(node: Node, keys: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Sorted keys by the index of the child that would hold them; keys beyond the last child are left out."""
+    position = 0
+    while position < len(keys):
+        index = bisect_left(node.keys, keys[position])
+        if index == len(node.keys):
+            return
+        end = position + 1
+        while end < len(keys) and keys[end] <= node.keys[index]:
+            end += 1
+        yield index, list(keys[position:end])
+        position = end
+
+
+def scan(objects: Objects, root: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[Item]:
+    """Keys and records from `start` on, before `stop`, ascending. O(log N + what is consumed); constant memory."""
+    for node in _leaves(objects, [root] if root != EMPTY else [], start, stop, _ReadAhead()):
+        keys, payload = node.keys, node.payload
+        first = bisect_left(keys, start) if keys[0] < start else 0
+        last = bisect_left(keys, stop) if stop is not None and keys[-1] >= stop else len(keys)
+        for index in range(first, last):
+            yield keys[index], payload[index * RECORD_SIZE : (index + 1) * RECORD_SIZE]
+
+
+class _ReadAhead:
+    """How many nodes a scan reads at once: a short look reads little, a long one soon reads in large batches."""
+
+    def __init__(self) -> None:
+        self._size = 1
+
+    def batches(self, ids: Sequence[Id]) -> Iterator[Sequence[Id]]:
+        first = 0
+        while first < len(ids):
+            size = self._size
+            self._size = min(2 * size, READ_AHEAD)
+            yield ids[first : first + size]
+            first += size
+
+
+def _leaves(objects: Objects, ids: Sequence[Id], start: bytes, stop: bytes | None, ahead: _ReadAhead) -> Iterator[Node]:
+    for batch in ahead.batches(ids):
+        for node in objects.nodes(batch):
+            if node.level:
+                yield from _leaves(objects, _children(node, start, stop), start, stop, ahead)
+            else:
+                yield node
+
+
+def _children(node: Node, start: bytes, stop: bytes | None) -> list[Id]:
+    """The children that can hold keys of the half-open range."""
+    ids = node.children()
+    last = len(ids) if stop is None else bisect_left(node.keys, stop) + 1
+    return ids[bisect_left(node.keys, start) : last]
+
+
+def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+    """Keys whose records differ, with both records (None: absent), ascending. O(d log N): equal subtrees are not read."""
+    left, right = _unshared_leaves(objects, a, b, start, stop)
+    ours = _items(objects, left, start, stop)
+    theirs = _items(objects, right, start, stop)
+    mine, other = next(ours, None), next(theirs, None)
+    while mine or other:
+        if other is None or (mine is not None and mine[0] < other[0]):
+            assert mine is not None
+            yield mine[0], mine[1], None
+            mine = next(ours, None)
+        elif mine is None or other[0] < mine[0]:
+            yield other[0], None, other[1]
+            other = next(theirs, None)
+        else:
+            if mine[1] != other[1]:
+                yield mine[0], mine[1], other[1]
+            mine, other = next(ours, None), next(theirs, None)
+
+
+def _items(objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | None) -> Iterator[Item]:
+    for first in range(0, len(leaves), READ_AHEAD):
+        for node in objects.nodes(leaves[first : first + READ_AHEAD]):
+            for index, key in enumerate(node.keys):
+                if key >= start and (stop is None or key < stop):
+                    yield key, node.slice(index)
+
+
+def _unshared_leaves(objects: Objects, a: Id, b: Id, start: bytes, stop: bytes | None) -> tuple[list[Id], list[Id]]:
+    """The leaves of each map that the other does not have, found a level at a time.
+
+    An id occurs in both lists only for the same keys and records, whatever stands around it: such a subtree holds no difference.
+    """
+    left, right = ([] if root == EMPTY else [root] for root in (a, b))
+    while True:
+        shared = set(left).intersection(right)
+        if shared:
+            left = [i for i in left if i not in shared]
+            right = [i for i in right if i not in shared]
+        # Only the level is needed to go on; nodes that stay are decoded already when their turn comes.
+        levels = [objects.node(ids[0]).level if ids else 0 for ids in (left, right)]
+        top = max(levels)
+        if top == 0:
+            return left, right
+        if levels[0] == top:
+            left = [child for node in objects.nodes(left) for child in _children(node, start, stop)]
+        if levels[1] == top:
+            right = [child for node in objects.nodes(right) for child in _children(node, start, stop)]
+
+
+def three_way(objects: Objects, base: Id, target: Id, source: Id) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
+    """For each key that `source` changed since `base`: key and the records in base, target and source. O(d log N)."""
+    changes = list(diff(objects, base, source))
+    at_target = get(objects, target, [key for key, _, _ in changes])
+    for key, before, after in changes:
+        yield key, before, at_target.get(key), after
