@@ -1,0 +1,121 @@
+"""Bytes of one small file by path or URI: local ones directly, all others through PyIceberg's FileIO."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+
+MAX_BYTES = 256 * 2**20
+"""Metadata files beyond this are refused; those of tables with ten thousand snapshots have about 10 MB."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+"""Two characters at least: one is a drive letter."""
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of a URI in lower case, an empty text for a plain path."""
+    found = _SCHEME.match(uri)
+    return found[1].lower() if found else ""
+
+
+def shown(uri: str) -> str:
+    """A file's name for a message of one line."""
+    return uri if uri.isprintable() else repr(uri)
+
+
+def absolute_location(uri: str) -> str:
+    """What is stored as a location: exactly what was given; a relative path as an absolute one."""
+    # Path.resolve would follow links, which moves a location away from what the writer of the table uses.
+    return uri if scheme_of(uri) or Path(uri).is_absolute() else os.path.abspath(uri)  # noqa: PTH100
+
+
+def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of a file; `properties` are those of PyIceberg's FileIO (endpoints, credentials).
+
+    Raises `InvalidInput` for what is no readable file of a sane size, `StoreUnavailable` where a remote file system does not answer.
+    """
+    if not uri.strip():
+        raise InvalidInput("the name of the metadata file is empty")
+    scheme = scheme_of(uri)
+    data = _read_remote(uri, scheme, properties or {}) if scheme not in ("", "file") else _read_local(uri)
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is")
+    return data
+
+
+# -- local --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _local_path(uri: str) -> Path:
+    """The path that a plain path or a `file:` URI names. Writers do not percent-encode these URIs, people may: the literal path goes first."""
+    if not scheme_of(uri):
+        return Path(uri)
+    _, _, rest = uri.partition(":")
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise InvalidInput(f"{shown(uri)}: names the host {host!r}; write file:/absolute/path or file:///absolute/path")
+        rest = slash + path
+    if not rest.startswith("/"):
+        raise InvalidInput(f"{shown(uri)}: is a relative URI; write file:/absolute/path, or the path without 'file:'")
+    return Path(rest) if os.path.lexists(rest) else Path(unquote(rest))
+
+
+def _read_local(uri: str) -> bytes:
+    try:
+        path = _local_path(uri)
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise InvalidInput(f"{shown(uri)}: is a folder; name the metadata file in it{_suggestion(path)}")
+        if not stat.S_ISREG(kind):
+            raise InvalidInput(f"{shown(uri)}: is no regular file")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInput(f"{shown(uri)}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+
+
+def _suggestion(folder: Path) -> str:
+    """The newest metadata file of a table's folder, to be named in a message."""
+    found = [p for place in (folder, folder / "metadata") for p in place.glob("*.metadata.json*")]
+    return f", for example {max(found, key=lambda p: (p.stat().st_mtime_ns, p.name))}" if found else ""
+
+
+# -- remote -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
+    try:
+        from pyiceberg.io import load_file_io
+    except ImportError:
+        raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
+    if not urlsplit(uri).path.strip("/"):
+        raise InvalidInput(f"{shown(uri)}: names no file")
+    try:
+        return _read_through(load_file_io(dict(properties), uri), uri)
+    except FileNotFoundError:
+        raise InvalidInput(f"{shown(uri)}: there is no such file") from None
+    except (ValueError, NotImplementedError, ImportError) as error:
+        raise InvalidInput(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+    except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
+        raise StoreUnavailable(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+
+
+def _read_through(file_io: Any, uri: str) -> bytes:
+    with file_io.new_input(uri).open(seekable=False) as stream:
+        return bytes(stream.read(MAX_BYTES + 1))
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,178 @@
+"""What an Iceberg metadata file says as a content of the catalog: `read_content("…/00002-….metadata.json")`.
+
+Light on purpose: a local file needs no PyIceberg, and only the few attributes that a content holds are looked at, together with what tells an
+Iceberg metadata file from any other JSON. Sources: the Iceberg table specification (versions 1 to 3) and the view specification (version 1).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.files import MAX_BYTES, absolute_location, read_file, shown
+from nessie_cli.model import IcebergTable, IcebergView
+
+NO_SNAPSHOT = -1
+_NEWEST_TABLE_FORMAT = 3
+_NEWEST_VIEW_FORMAT = 1
+_FIRST_FORMAT_WITH_REQUIRED_IDS = 2
+_GZIP = b"\x1f\x8b"
+_OTHER_FORMATS = {b"Obj\x01": "an Avro file (a manifest or a manifest list)", b"PAR1": "a Parquet data file", b"ORC": "an ORC data file"}
+
+Document = Mapping[str, Any]
+
+
+def read_content(uri: str, properties: Mapping[str, str] | None = None) -> IcebergTable | IcebergView:
+    """Read a metadata file, plain or gzip-compressed, and say what the catalog would hold for it; the content has no id yet.
+
+    `uri` is a path, a `file:` URI, or, with the extra `iceberg`, whatever PyIceberg's FileIO reads; `properties` are passed to that. The
+    content's metadata location is `uri` as given, a relative path made absolute. Raises `InvalidInput` that names the file and what is
+    wrong with it, `StoreUnavailable` where a remote file system does not answer. Cost: one read of the file.
+    """
+    data = read_file(uri, properties)
+    try:
+        return content_of(_document(data), absolute_location(uri))
+    except InvalidInput as error:
+        raise InvalidInput(f"{shown(uri)}: {error.message}") from None
+
+
+def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
+    """The content that a parsed metadata file stands for."""
+    if not isinstance(document, dict):
+        raise InvalidInput("is no Iceberg metadata file: it holds no JSON object")
+    if "format-version" not in document:
+        raise InvalidInput("is no Iceberg metadata file: 'format-version' is missing")
+    return _view(document, location) if "view-uuid" in document else _table(document, location)
+
+
+# -- bytes to JSON ------------------------------------------------------------------------------------------------------------------------
+
+
+def _document(data: bytes) -> Any:
+    data = _decompressed(data) if data.startswith(_GZIP) else data
+    if not data.strip():
+        raise InvalidInput("is empty, no Iceberg metadata file")
+    for magic, what in _OTHER_FORMATS.items():
+        if data.startswith(magic):
+            raise InvalidInput(f"is {what}, no Iceberg metadata file")
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidInput("is no text in UTF-8, so no Iceberg metadata file") from None
+    except json.JSONDecodeError as error:
+        if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated"):
+            raise InvalidInput(f"is cut off: the JSON ends in line {error.lineno}, in the middle of a value") from None
+        raise InvalidInput(f"is no Iceberg metadata file: no JSON at line {error.lineno} column {error.colno}") from None
+    except (RecursionError, ValueError):
+        raise InvalidInput("is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits") from None
+
+
+def _decompressed(data: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            plain = file.read(MAX_BYTES + 1)
+    except EOFError:
+        raise InvalidInput("is cut off: the compressed data ends too early") from None
+    except (OSError, zlib.error):
+        raise InvalidInput("is damaged: the gzip data cannot be decompressed") from None
+    if len(plain) > MAX_BYTES:
+        raise InvalidInput(f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, no metadata file is")
+    return plain
+
+
+# -- tables -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _table(document: Document, location: str) -> IcebergTable:
+    version = _format(document, "table", _NEWEST_TABLE_FORMAT)
+    _need(document, "location", str, "text")
+    _whole_number(document, "last-column-id")
+    required = version >= _FIRST_FORMAT_WITH_REQUIRED_IDS
+    schema = _identified(document, "current-schema-id", "schemas", "schema-id", None if required else _old_schema_id(document))
+    spec = _identified(document, "default-spec-id", "partition-specs", "spec-id", None if required else 0)
+    order = _identified(document, "default-sort-order-id", "sort-orders", "order-id", None if required else 0)
+    return IcebergTable(metadata_location=location, snapshot_id=_snapshot_id(document), schema_id=schema, spec_id=spec, sort_order_id=order)
+
+
+def _old_schema_id(document: Document) -> int | None:
+    """The schema id of a table of format version 1 that does not name a current one: that of its only schema, 0 where it has none."""
+    if "schemas" in document and "schema" not in document:
+        return None
+    schema = _need(document, "schema", dict, "an object")
+    return _whole_number(schema, "schema-id") if "schema-id" in schema else 0
+
+
+def _snapshot_id(document: Document) -> int:
+    if document.get("current-snapshot-id") is None:
+        return NO_SNAPSHOT
+    current = _whole_number(document, "current-snapshot-id")
+    if current != NO_SNAPSHOT:
+        _find(document, "current-snapshot-id", current, "snapshots", "snapshot-id")
+    return current
+
+
+def _identified(document: Document, attribute: str, items: str, item_id: str, default: int | None) -> int:
+    """An id that names one of `items`; `default` where older formats may leave it out."""
+    if default is not None and attribute not in document:
+        return default
+    current = _whole_number(document, attribute)
+    if default is None or items in document:
+        _find(document, attribute, current, items, item_id)
+    return current
+
+
+# -- views --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _view(document: Document, location: str) -> IcebergView:
+    _format(document, "view", _NEWEST_VIEW_FORMAT)
+    _need(document, "view-uuid", str, "text")
+    current = _whole_number(document, "current-version-id")
+    version = _find(document, "current-version-id", current, "versions", "version-id")
+    sql = [r for r in _need(version, "representations", list, "a list") if isinstance(r, dict) and r.get("type") == "sql"]
+    only = sql[0] if len(sql) == 1 else {}
+    return IcebergView(
+        metadata_location=location,
+        version_id=current,
+        schema_id=_whole_number(version, "schema-id"),
+        sql_text=only.get("sql"),
+        dialect=only.get("dialect"),
+    )
+
+
+# -- attributes ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _format(document: Document, what: str, newest: int) -> int:
+    version = _whole_number(document, "format-version")
+    if version < 1:
+        raise InvalidInput(f"is no Iceberg metadata file: 'format-version' is {version}")
+    if version > newest:
+        raise InvalidInput(f"is Iceberg {what} metadata of format version {version}; this program knows them up to {newest}")
+    return version
+
+
+def _need(document: Document, attribute: str, kind: type, words: str) -> Any:
+    value = document.get(attribute)
+    if value is None:
+        raise InvalidInput(f"is no Iceberg metadata file: {attribute!r} is missing")
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidInput(f"is no Iceberg metadata file: {attribute!r} is not {words}")
+    return value
+
+
+def _whole_number(document: Document, attribute: str) -> int:
+    return int(_need(document, attribute, int, "a whole number"))
+
+
+def _find(document: Document, attribute: str, wanted: int, items: str, item_id: str) -> Document:
+    """The one of `items` that has the wanted id."""
+    for item in _need(document, items, list, "a list"):
+        if isinstance(item, dict) and item.get(item_id) == wanted:
+            return item
+    raise InvalidInput(f"is no sound Iceberg metadata file: {attribute!r} is {wanted}, which is not among its {items!r}")
