@@ -113,6 +113,7 @@ class Terminal:
         self._now = now
         self.is_terminal = out.isatty()
         self.colored = _colored(color, self._environment, terminal=self.is_terminal)
+        self.unicode = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
         self._pager = pager and self.is_terminal
         columns, lines = _size(out, self._environment)
         self.width = max(columns, NARROWEST)
@@ -153,11 +154,11 @@ class Terminal:
         if self.is_terminal:
             self._write(self._table_lines(columns, iter(rows)), paged=paged)
         else:
-            self._write(("\t".join(self._cell(column, cell) for column, cell in zip(columns, row, strict=True)) for row in rows), paged=False)
+            self.print_records([_cell(column, cell) for column, cell in zip(columns, row, strict=True)] for row in rows)
 
-    def _cell(self, column: Column, cell: Span | str) -> str:
-        span = Span(cell, column.style) if isinstance(cell, str) else cell
-        return self._painted([span])
+    def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
+        """One record per line with tabs between its cells, on a terminal as well."""
+        self._write(("\t".join(self._painted([cell]) for cell in record) for record in records), paged=paged)
 
     def _painted(self, line: Line) -> str:
         if not self.colored:
@@ -206,6 +207,10 @@ class Terminal:
                 _feed(process.stdin, first, rest)
             finally:
                 _let_finish(process.stdin)
+
+
+def _cell(column: Column, cell: Span | str) -> Span:
+    return Span(cell, column.style) if isinstance(cell, str) else cell
 
 
 def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:

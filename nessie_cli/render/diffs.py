@@ -1,0 +1,108 @@
+"""Differences between two states: field by field, by letter (`A`, `M`, `D`, `R`), or as a summary.
+
+A person gets blocks; a program gets records: letter, key, field, before, after.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from nessie_cli.model import Content
+from nessie_cli.render.changes import Change, ChangeKind
+from nessie_cli.render.fields import Difference, differences, fields, type_label
+from nessie_cli.render.terminal import Column, Line, Span, Terminal
+from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible
+
+_INDENT = 2
+_ARROW = " -> "
+_LEAST = 10
+_WORDS = {ChangeKind.CREATED: "created", ChangeKind.UPDATED: "updated", ChangeKind.DELETED: "deleted", ChangeKind.RENAMED: "renamed"}
+_RECORD = (Column("CHANGE"), Column("KEY"), Column("FIELD"), Column("BEFORE"), Column("AFTER"))
+_SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", room="cut"))
+
+
+def print_diff(changes: Sequence[Change], terminal: Terminal) -> None:
+    """Field by field."""
+    if terminal.is_terminal:
+        terminal.print_lines((line for change in changes for line in change_lines(change, terminal)), paged=True)
+    else:
+        terminal.print_table(_RECORD, (record for change in changes for record in _records(change)))
+
+
+def print_name_status(changes: Iterable[Change], terminal: Terminal) -> None:
+    """One line per content: letter and key; for a rename the old and the new key."""
+    terminal.print_records(map(_name_status, changes), paged=True)
+
+
+def _name_status(change: Change) -> Line:
+    return [Span(change.kind.value, change.kind.style), *(Span(str(key), "key") for key in (change.old_key, change.key) if key)]
+
+
+def print_summary(changes: Sequence[Change], terminal: Terminal) -> None:
+    """Each content with the names of the fields that differ; on a terminal how many contents were created, updated and so on."""
+    rows = ((Span(change.kind.value, change.kind.style), _moved(change), _labels(change)) for change in changes)
+    terminal.print_table(_SUMMARY, rows, paged=True)
+    if terminal.is_terminal and changes:
+        counted = Counter(change.kind for change in changes)
+        terminal.print_line(", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind]))
+
+
+def _moved(change: Change) -> str:
+    return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
+
+
+def _labels(change: Change) -> str:
+    if change.before and change.after:
+        return ",".join(difference.label for difference in differences((change.before, change.after)))
+    return "".join(type_label(content.type_name) for content in (change.before, change.after) if content)
+
+
+def change_lines(change: Change, terminal: Terminal) -> Iterator[Line]:
+    """One content: what happened to it, then its fields. On a terminal values are shortened to fit."""
+    content = change.after or change.before
+    yield [
+        Span(f"{_WORDS[change.kind]} ", change.kind.style),
+        Span(_moved(change), "key"),
+        Span(f"  {type_label(content.type_name) if content else ''}", "label"),
+    ]
+    if change.before and change.after:
+        yield from _field_changes(differences((change.before, change.after)), terminal)
+    elif content:
+        yield from _field_values(content, change.kind.style, terminal)
+
+
+def _field_changes(found: Sequence[Difference], terminal: Terminal) -> Iterator[Line]:
+    labels = max((cells(difference.label) for difference in found), default=0)
+    room = max((terminal.width - _INDENT - labels - 2 - len(_ARROW)) // 2, _LEAST)
+    rows = [[visible(text or "") for text in difference.texts] for difference in found]
+    if terminal.is_terminal:
+        rows = [fit_alike(row, room) for row in rows]
+    before_width = max((cells(row[0]) for row in rows), default=0)
+    for difference, (before, after) in zip(found, rows, strict=True):
+        yield [*_label(difference.label, labels), Span(pad(before, before_width), "before"), Span(_ARROW), Span(after, "after")]
+
+
+def _field_values(content: Content, style: str, terminal: Terminal) -> Iterator[Line]:
+    values = fields(content)
+    labels = max(map(cells, values), default=0)
+    room = max(terminal.width - _INDENT - labels - 2, _LEAST)
+    for label, text in values.items():
+        shown = visible(text)
+        yield [*_label(label, labels), Span(shorten_middle(shown, room) if terminal.is_terminal else shown, style)]
+
+
+def _label(label: str, width: int) -> list[Span]:
+    return [Span(" " * _INDENT), Span(pad(label, width) + "  ", "label")]
+
+
+def _records(change: Change) -> Iterator[Sequence[str]]:
+    letter, key = change.kind.value, str(change.key)
+    if change.old_key:
+        yield letter, key, "key", str(change.old_key), key
+    if change.before and change.after:
+        yield from ((letter, key, d.label, d.texts[0] or "", d.texts[1] or "") for d in differences((change.before, change.after)))
+    elif change.after:
+        yield from ((letter, key, label, "", text) for label, text in fields(change.after).items())
+    elif change.before:
+        yield from ((letter, key, label, text, "") for label, text in fields(change.before).items())

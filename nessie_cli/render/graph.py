@@ -1,0 +1,112 @@
+"""The commit graph: which lane each commit stands in, and the lines that join it to its children and parents.
+
+A lane holds the hash of the commit that it waits for. A commit takes the leftmost lane that waits for it, the others that do end there; its first
+parent goes on in its lane, a merge parent joins the lane that waits for it already or opens one. Commits have to come before their
+parents; one that comes too late opens a lane of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nessie_cli.render.terminal import LANES, Span
+
+Spans = list[Span]
+
+
+class Marks(NamedTuple):
+    """The characters that a graph is drawn with, each one column wide; those after `through` stand at the ends of a line across."""
+
+    commit: str
+    merge: str
+    down: str
+    across: str
+    through: str
+    from_left: str
+    from_right: str
+    opens_left: str
+    opens_right: str
+    ends: str
+
+
+UNICODE = Marks("●", "◎", "│", "─", "┼", "├", "┤", "╭", "╮", "╯")
+ASCII = Marks("*", "M", "|", "-", "+", "|", "|", "/", "\\", "/")
+
+
+class Drawn(NamedTuple):
+    """One commit of a graph: lines above it, the prefix of its own line, lines below it, the prefix of further text lines."""
+
+    above: list[Spans]
+    own: Spans
+    below: list[Spans]
+    beside: Spans
+
+
+class Graph:
+    """Draws one commit after another. `root` is the parent of first commits, no commit itself."""
+
+    def __init__(self, root: str, marks: Marks = UNICODE) -> None:
+        self._root = root
+        self._marks = marks
+        self._lanes: list[str | None] = []
+
+    def add(self, hash: str, parents: Sequence[str]) -> Drawn:
+        """Draw the next commit."""
+        parents = [parent for parent in dict.fromkeys(parents) if parent != self._root]
+        here = self._lane_of(hash)
+        above = self._end_others(here, hash)
+        self._trim()
+        own = self._row({here: self._marks.merge if len(parents) > 1 else self._marks.commit})
+        self._lanes[here] = parents[0] if parents else None
+        below = [self._reach(here, parent) for parent in parents[1:]]
+        self._trim()
+        return Drawn(above, own, below, self._row({}))
+
+    def _trim(self) -> None:
+        while self._lanes and self._lanes[-1] is None:
+            self._lanes.pop()
+
+    def _lane_of(self, hash: str) -> int:
+        """The leftmost lane that waits for a commit, else a free one."""
+        if hash not in self._lanes:
+            return self._open(hash)
+        return self._lanes.index(hash)
+
+    def _open(self, hash: str) -> int:
+        if None not in self._lanes:
+            self._lanes.append(None)
+        free = self._lanes.index(None)
+        self._lanes[free] = hash
+        return free
+
+    def _end_others(self, here: int, hash: str) -> list[Spans]:
+        """End the other lanes that wait for the same commit, the rightmost first, each with a line to the lane that stays."""
+        drawn = []
+        for lane in reversed(range(here + 1, len(self._lanes))):
+            if self._lanes[lane] == hash:
+                drawn.append(self._line(here, lane, self._marks.from_left, self._marks.ends))
+                self._lanes[lane] = None
+        return drawn
+
+    def _reach(self, here: int, parent: str) -> Spans:
+        """A line from a commit to the lane of its merge parent."""
+        marks = self._marks
+        known = parent in self._lanes
+        lane = self._lanes.index(parent) if known else self._open(parent)
+        if lane > here:
+            return self._line(here, lane, marks.from_left, marks.from_right if known else marks.opens_right)
+        return self._line(lane, here, marks.from_left if known else marks.opens_left, marks.from_right)
+
+    def _line(self, left: int, right: int, left_mark: str, right_mark: str) -> Spans:
+        middle = {lane: self._marks.through if self._lanes[lane] else self._marks.across for lane in range(left + 1, right)}
+        return self._row({left: left_mark, right: right_mark} | middle, left, right)
+
+    def _row(self, marks: dict[int, str], left: int = 0, right: int = 0) -> Spans:
+        """One line of the graph, two columns per lane; between `left` and `right` the gaps are filled."""
+        spans = []
+        for lane, waiting in enumerate(self._lanes):
+            mark = marks.get(lane, self._marks.down if waiting else " ")
+            gap = self._marks.across if left <= lane < right else " "
+            spans.append(Span(mark + gap, f"lane{(right if left <= lane < right else lane) % LANES}"))
+        return spans

@@ -1,0 +1,180 @@
+"""Commits: the log in its forms, and one commit with everything in it.
+
+The full log and the graph are for people; a plain log that nobody watches is one record per line: hash, time, author, subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
+from nessie_cli.render.changes import Change, count_line, counts
+from nessie_cli.render.diffs import change_lines
+from nessie_cli.render.graph import ASCII, UNICODE, Drawn, Graph
+from nessie_cli.render.terminal import Column, Line, Span, Terminal
+from nessie_cli.render.text import cells, shorten_end, visible
+
+_RECORD = (Column("HASH"), Column("TIME"), Column("AUTHOR"), Column("SUBJECT"), Column("CHANGES"))
+_MESSAGE_INDENT = "    "
+_WHOLE_HASH = 72
+"""From this width on the full log shows whole hashes."""
+_LEAST = 20
+_NO_GRAPH = Drawn([], [], [], [])
+
+
+class LogForm(NamedTuple):
+    """How a log is shown: a line per commit, with the graph, with the number of changes."""
+
+    oneline: bool = False
+    graph: bool = False
+    stat: bool = False
+
+
+class Logged(NamedTuple):
+    """A commit and, where asked for, what it changed."""
+
+    entry: LogEntry
+    changes: Sequence[Change] | None = None
+
+
+class Names:
+    """Which references stand at which commit; `current` is the reference that the user works on."""
+
+    def __init__(self, references: Iterable[Reference] = (), current: str | None = None) -> None:
+        self._by_hash: dict[str, list[Reference]] = {}
+        self._current = current
+        for reference in references:
+            self._by_hash.setdefault(reference.hash, []).append(reference)
+
+    def spans(self, hash: str) -> list[Span]:
+        """` (HEAD -> main, tag: v1)`, or nothing."""
+        found = sorted(self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current)
+        if not found:
+            return []
+        inner = [span for reference in found for span in (Span(", "), *self._name(reference))]
+        return [Span(" ("), *inner[1:], Span(")")]
+
+    def _name(self, reference: Reference) -> list[Span]:
+        if reference.type is ReferenceType.TAG:
+            return [Span("tag: ", "tag"), Span(reference.name, "tag")]
+        if reference.name == self._current:
+            return [Span("HEAD -> ", "current"), Span(reference.name, "current")]
+        return [Span(reference.name, "name")]
+
+
+NO_NAMES = Names()
+
+
+def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names = NO_NAMES) -> None:
+    """Write a log as it is read."""
+    if terminal.is_terminal or form.graph:
+        terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
+    elif form.oneline:
+        columns = (Column("HASH"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
+        terminal.print_table(columns, ((c.entry.hash, c.entry.meta.subject, counts(c.changes or ()))[: len(columns)] for c in commits))
+    else:
+        columns = _RECORD[: 5 if form.stat else 4]
+        terminal.print_table(columns, (_record(commit, terminal)[: len(columns)] for commit in commits))
+
+
+def _record(commit: Logged, terminal: Terminal) -> tuple[str, ...]:
+    meta = commit.entry.meta
+    return commit.entry.hash, terminal.time(meta.commit_time), meta.author, meta.subject, counts(commit.changes or ())
+
+
+def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names) -> Iterator[Line]:
+    graph = Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII) if form.graph else None
+    first = True
+    for commit in commits:
+        drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
+        yield from drawn.above
+        if form.oneline:
+            yield [*drawn.own, *_one_line(commit, terminal, names, used=sum(cells(span.text) for span in drawn.own))]
+            yield from drawn.below
+            continue
+        if not first and not graph:
+            yield []
+        first = False
+        heading, *rest = _full(commit, terminal, names)
+        yield [*drawn.own, *heading]
+        yield from drawn.below
+        yield from ([*drawn.beside, *line] for line in rest)
+        if graph:
+            yield drawn.beside
+
+
+def _one_line(commit: Logged, terminal: Terminal, names: Names, used: int) -> Line:
+    hash_ = Span(terminal.hash(commit.entry.hash), "hash")
+    decoration = names.spans(commit.entry.hash)
+    stat = [] if commit.changes is None else [Span(" "), *count_line(commit.changes)]
+    taken = used + sum(cells(span.text) for span in (hash_, *decoration, *stat)) + 1
+    subject = visible(commit.entry.meta.subject)
+    if terminal.is_terminal:
+        subject = shorten_end(subject, max(terminal.width - taken, _LEAST))
+    return [hash_, *decoration, Span(" "), Span(subject), *stat]
+
+
+def _full(commit: Logged, terminal: Terminal, names: Names) -> Iterator[Line]:
+    """The commit as git shows it, the number of changes below the message."""
+    yield from _heading(commit.entry, terminal, names)
+    yield []
+    yield from _message(commit.entry)
+    if commit.changes is not None:
+        yield []
+        yield [Span(_MESSAGE_INDENT), *count_line(commit.changes)]
+
+
+def _heading(entry: LogEntry, terminal: Terminal, names: Names) -> Iterator[Line]:
+    meta = entry.meta
+    hash_ = entry.hash if not terminal.is_terminal or terminal.width >= _WHOLE_HASH else entry.hash[:16]
+    yield [Span("commit ", "hash"), Span(hash_, "hash"), *names.spans(entry.hash)]
+    if len(meta.parents) > 1:
+        yield _labelled("Merge", " ".join(map(terminal.hash, meta.parents)))
+    for author in meta.authors or (meta.committer or "",):
+        yield _labelled("Author", author)
+    yield _labelled("Date", terminal.time(meta.commit_time))
+
+
+def _labelled(label: str, text: str) -> Line:
+    return [Span(f"{label + ':':<8}", "label"), Span(text)]
+
+
+def _message(entry: LogEntry) -> Iterator[Line]:
+    return ([Span(_MESSAGE_INDENT), Span(line)] for line in entry.meta.message.rstrip("\n").split("\n"))
+
+
+# -- one commit -------------------------------------------------------------------------------------------------------------------------
+
+
+def show_lines(commit: Logged, terminal: Terminal, names: Names = NO_NAMES) -> Iterator[Line]:
+    """One commit: everything that is said about it, then each content that it changed."""
+    yield from _heading(commit.entry, terminal, names)
+    yield from _details(commit.entry, terminal)
+    yield []
+    yield from _message(commit.entry)
+    yield []
+    if not commit.changes:
+        yield [Span("no content changed", "label")]
+    for change in commit.changes or ():
+        yield from change_lines(change, terminal)
+
+
+def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:
+    """What the log leaves out: parent, committer and author time where they differ, signatures, properties."""
+    meta = entry.meta
+    if len(meta.parents) <= 1:
+        yield _labelled("Parent", terminal.hash(entry.parent))
+    if meta.committer and meta.committer != meta.author:
+        yield _labelled("Commit", meta.committer)
+    if meta.author_time and meta.author_time != meta.commit_time:
+        yield _labelled("Written", terminal.time(meta.author_time))
+    for signer in meta.signed_off_by:
+        yield _labelled("Signed", signer)
+    yield from _properties(meta.properties)
+
+
+def _properties(properties: Mapping[str, Sequence[str]]) -> Iterator[Line]:
+    for name, values in sorted(properties.items()):
+        for value in values:
+            yield _labelled("Prop", f"{name}={value}")

@@ -1,0 +1,51 @@
+"""What a merge or transplant did, or would do, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult
+from nessie_cli.render.fields import type_label
+from nessie_cli.render.terminal import Column, Span, Terminal
+
+_COLUMNS = (
+    Column("KEY", "key", "fold"),
+    Column("BEHAVIOR"),
+    Column("SOURCE", "after", "cut"),
+    Column("TARGET", "before", "cut"),
+    Column("CONFLICT", "conflict"),
+)
+_NOTHING = "-"
+
+
+def print_merge(result: MergeResult, verb: str, source: str, terminal: Terminal) -> None:
+    """One line that says what happened, on a terminal only, then each key: behavior, both sides, conflict."""
+    if terminal.is_terminal:
+        terminal.print_line(*_headline(result, verb, source, terminal))
+    terminal.print_table(_COLUMNS, map(_row, result.details), paged=True)
+
+
+def _headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Sequence[Span]:
+    where = [Span(" into "), Span(result.target_branch, "name")]
+    if result.applied and result.resultant_hash:
+        return [Span(f"{verb} "), Span(source, "name"), *where, Span(": now at "), Span(terminal.hash(result.resultant_hash), "hash")]
+    if not result.successful:
+        return [Span("nothing was written: ", "conflict"), Span(source, "name"), Span(" conflicts with "), Span(result.target_branch, "name")]
+    if result.resultant_hash:
+        return [Span("nothing to do: "), Span(result.target_branch, "name"), Span(" has everything of "), Span(source, "name")]
+    return [Span("dry run, no conflicts: nothing was written; would have "), Span(f"{verb} "), Span(source, "name"), *where]
+
+
+def _row(detail: MergeDetail) -> Sequence[str]:
+    conflict = detail.conflict.type.value if detail.conflict else ""
+    return str(detail.key), detail.behavior.value, summary(detail.source), summary(detail.target), conflict
+
+
+def summary(content: Content | None) -> str:
+    """A content in a few words: its type, and the number that tells its versions apart where it has one."""
+    if content is None:
+        return _NOTHING
+    label = type_label(content.type_name)
+    if isinstance(content, IcebergTable):
+        return f"{label} snapshot {content.snapshot_id}"
+    return f"{label} version {content.version_id}" if isinstance(content, IcebergView) else label
