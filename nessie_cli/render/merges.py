@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult
 from nessie_cli.render.fields import type_label
-from nessie_cli.render.terminal import Column, Span, Terminal
+from nessie_cli.render.terminal import Column, Line, Span, Terminal
 
 _COLUMNS = (
     Column("KEY", "key", "fold"),
@@ -18,14 +18,13 @@ _COLUMNS = (
 _NOTHING = "-"
 
 
-def print_merge(result: MergeResult, verb: str, source: str, terminal: Terminal) -> None:
-    """One line that says what happened, on a terminal only, then each key: behavior, both sides, conflict."""
-    if terminal.is_terminal:
-        terminal.print_line(*_headline(result, verb, source, terminal))
+def print_merge(result: MergeResult, terminal: Terminal) -> None:
+    """Each key: behavior, both sides before the merge, conflict."""
     terminal.print_table(_COLUMNS, map(_row, result.details), paged=True)
 
 
-def _headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Sequence[Span]:
+def merge_headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Line:
+    """What happened, in one line; `verb` is `merged` or `transplanted`."""
     where = [Span(" into "), Span(result.target_branch, "name")]
     if result.applied and result.resultant_hash:
         return [Span(f"{verb} "), Span(source, "name"), *where, Span(": now at "), Span(terminal.hash(result.resultant_hash), "hash")]

@@ -39,7 +39,8 @@ def print_references(references: Iterable[Reference], terminal: Terminal, *, cur
     if not terminal.is_terminal:
         terminal.print_table(columns, ((reference.name, *_rest(reference, terminal, verbose=verbose)) for reference in references))
         return
-    rows = ((_mark(reference, current), _name(reference, current), *_rest(reference, terminal, verbose=verbose)) for reference in references)
+    marked = ((_mark(reference, current), _name(reference, current), reference) for reference in references)
+    rows = ((mark, name, *_rest(reference, terminal, verbose=verbose)) for mark, name, reference in marked)
     terminal.print_table((Column("", "current"), *columns), rows, paged=True)
 
 
@@ -53,7 +54,7 @@ def _name(reference: Reference, current: str | None) -> Span:
     return Span(reference.name, "tag" if reference.type is ReferenceType.TAG else "name")
 
 
-def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> Sequence[str]:
+def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[str, ...]:
     hash_ = terminal.hash(reference.hash)
     if not verbose:
         return (hash_,)
@@ -71,5 +72,5 @@ def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
 
 
 def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
-    before, after = (terminal.hash(hash) if hash else _NOWHERE for hash in (entry.before, entry.after))
+    before, after = (terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after))
     return str(entry.number), entry.reference, before, after, terminal.time(entry.time), entry.who, entry.operation, entry.message
