@@ -67,6 +67,12 @@ class Graph:
         while self._lanes and self._lanes[-1] is None:
             self._lanes.pop()
 
+    def skip(self, hash: str, parents: Sequence[str]) -> None:
+        """Leave a commit out: whoever waits for it waits for its first parent instead."""
+        instead = parents[0] if parents and parents[0] != self._root else None
+        self._lanes = [instead if waiting == hash else waiting for waiting in self._lanes]
+        self._trim()
+
     def _lane_of(self, hash: str) -> int:
         """The leftmost lane that waits for a commit, else a free one."""
         if hash not in self._lanes:

@@ -32,10 +32,11 @@ class LogForm(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A commit and, where asked for, what it changed."""
+    """A commit and, where asked for, what it changed. One that is not `shown` only leads the lines of a graph to its parent."""
 
     entry: LogEntry
     changes: Sequence[Change] | None = None
+    shown: bool = True
 
 
 class Names:
@@ -87,6 +88,10 @@ def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, nam
     graph = Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII) if form.graph else None
     first = True
     for commit in commits:
+        if not commit.shown:
+            if graph:
+                graph.skip(commit.entry.hash, commit.entry.meta.parents)
+            continue
         drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
         yield from drawn.above
         if form.oneline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry
-from nessie_cli.render.terminal import Column, Span, Terminal
+from nessie_cli.render.terminal import Column, Row, Span, Terminal
 
 _SHORT = (Column("NAME", "name", "fold"), Column("HASH", "hash"))
 _LONG = (
@@ -39,19 +39,14 @@ def print_references(references: Iterable[Reference], terminal: Terminal, *, cur
     if not terminal.is_terminal:
         terminal.print_table(columns, ((reference.name, *_rest(reference, terminal, verbose=verbose)) for reference in references))
         return
-    marked = ((_mark(reference, current), _name(reference, current), reference) for reference in references)
-    rows = ((mark, name, *_rest(reference, terminal, verbose=verbose)) for mark, name, reference in marked)
+    rows = (_marked(reference, current, _rest(reference, terminal, verbose=verbose)) for reference in references)
     terminal.print_table((Column("", "current"), *columns), rows, paged=True)
 
 
-def _mark(reference: Reference, current: str | None) -> str:
-    return "*" if reference.name == current else ""
-
-
-def _name(reference: Reference, current: str | None) -> Span:
+def _marked(reference: Reference, current: str | None, rest: Sequence[str]) -> Row:
     if reference.name == current:
-        return Span(reference.name, "current")
-    return Span(reference.name, "tag" if reference.type is ReferenceType.TAG else "name")
+        return "*", Span(reference.name, "current"), *rest
+    return "", Span(reference.name, "tag" if reference.type is ReferenceType.TAG else "name"), *rest
 
 
 def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[str, ...]:

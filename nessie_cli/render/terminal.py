@@ -63,6 +63,8 @@ class Span(NamedTuple):
 
 
 Line = Sequence[Span]
+Row = Sequence[Span | str]
+"""The cells of a table; a text takes the style of its column."""
 
 
 Room = Literal["keep", "cut", "fold"]
@@ -149,7 +151,7 @@ class Terminal:
         """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
         self._write((self._painted(line) for line in lines), paged=paged)
 
-    def print_table(self, columns: Sequence[Column], rows: Iterable[Sequence[Span | str]], *, paged: bool = False) -> None:
+    def print_table(self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False) -> None:
         """Rows under headings on a terminal; else one record per line with tabs between the cells."""
         if self.is_terminal:
             self._write(self._table_lines(columns, iter(rows)), paged=paged)
@@ -165,7 +167,7 @@ class Terminal:
             return plain(line)
         return "".join(_paint(visible(span.text), span.style) for span in line)
 
-    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Sequence[Span | str]]) -> Iterator[str]:
+    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[str]:
         from nessie_cli.render.tables import table_lines
 
         heading = True
