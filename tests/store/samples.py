@@ -1,0 +1,45 @@
+"""Objects and moves to write, and a clock to turn by hand."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from nessie_cli.store.base import Move, StoredObject, Write
+
+VALUE, NODE, COMMIT = 1, 2, 3
+
+
+class Clock:
+    """Seconds since 1970, as the test says."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def id_of(text: str) -> bytes:
+    return sha256(text.encode()).digest()
+
+
+def an_object(text: str, kind: int = VALUE, size: int = 100) -> StoredObject:
+    data = (text.encode() + b"-") * size
+    return StoredObject(id_of(text), kind, data[:size])
+
+
+def a_move(name: str, before: str | None, after: str | None, *, kind: str = "BRANCH", request_id: str = "", message: str = "") -> Move:
+    def place(text: str | None) -> bytes | None:
+        return None if text is None else id_of(text)
+
+    return Move(name, kind, place(before), place(after), 1_700_000_000_000_001, "somebody", "commit", message, request_id)
+
+
+def create(name: str, at: str = "0", kind: str = "BRANCH") -> Write:
+    return Write(moves=[a_move(name, None, at, kind=kind)])
+
+
+def commit(name: str, before: str, after: str, request_id: str = "") -> Write:
+    """What a commit looks like from below: some objects, one move."""
+    objects = [an_object(f"value {after}", VALUE), an_object(f"node {after}", NODE, 3000), an_object(after, COMMIT, 300)]
+    return Write(objects, [a_move(name, before, after, request_id=request_id)])
