@@ -15,6 +15,7 @@ from nessie_cli.errors import InvalidInput, NessieError, StoreNotFound
 if TYPE_CHECKING:
     import typer
 
+    from nessie_cli.cli.resolutions import Resolutions
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.render.terminal import Span, Terminal
     from nessie_cli.repository.base import Repository
@@ -26,12 +27,16 @@ NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie
 
 
 class Invocation:
-    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for."""
+    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for.
+
+    A command that can meet conflicts sets `resolutions`: what the diagnostics offer for each of them.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
         self.argv = tuple(argv)
         self.options = GlobalOptions()
         self.answered = False
+        self.resolutions: Resolutions | None = None
         self._repository: Repository | None = None
 
     @staticmethod
@@ -218,22 +223,18 @@ class Invocation:
             self.out.print_json_lines(documents)
             return
         self.answered = True
+        from nessie_cli.render.terminal import json_text
+
         write = sys.stdout.write
-        write(_json(more | {name: []})[:-2])
+        write(json_text(more | {name: []})[:-2])
         between = ""
         try:
             for document in documents:
-                write(between + _json(document))
+                write(between + json_text(document))
                 between = ","
         except NessieError as error:
             from nessie_cli.wire.facts import error_with_facts
 
-            write(f'],"error":{_json(error_with_facts(error))}}}\n')
+            write(f'],"error":{json_text(error_with_facts(error))}}}\n')
             raise
         write("]}\n")
-
-
-def _json(document: Any) -> str:
-    import json
-
-    return json.dumps(document, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.resolutions import conflict_report, resolutions_of
 from nessie_cli.wire.facts import error_with_facts
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
@@ -52,7 +53,7 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
         return 2
     if "\n" in message:
         message = f"{path}: a command is missing"
-    _write(errors.InvalidInput(message), call, f"`{path} --help` shows what it takes")
+    _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, f"`{path} --help` shows what it takes")
     return 2
 
 
@@ -64,14 +65,16 @@ def _unforeseen(error: Exception) -> errors.NessieError:
 
 
 def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
-    """stdout first: where both are one terminal, what was printed so far stands above the error."""
+    """Write stdout first: where both are one terminal, what was printed so far stands above the error."""
     from nessie_cli.cli.hints import hints_for
 
     if call.wants_json and not call.answered:
-        call.answer({"error": error_with_facts(error, resolutions_for(call))})
+        call.answer({"error": error_with_facts(error, resolutions_of(error, call))})
     sys.stdout.flush()
     call.err.print_line(f"nessie: {error.message}")
     for line in [hint] if hint else hints_for(error, call):
         call.err.print_line(line)
     if isinstance(error, errors.ReferenceConflict) and error.conflicts:
+        from nessie_cli.render.conflicts import conflict_lines
+
         call.err.print_lines(conflict_lines(conflict_report(error, call), call.err))

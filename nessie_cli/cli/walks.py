@@ -1,0 +1,75 @@
+"""Which commits a revision, a range or `--all` means, newest first, read as they are consumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush, merge
+from itertools import count, takewhile
+
+from nessie_cli.commitspec import CommitRange, CommitSpec
+from nessie_cli.model import NO_ANCESTOR, LogEntry
+from nessie_cli.repository.base import Repository
+
+
+def commits_of(
+    repository: Repository,
+    meant: CommitRange | CommitSpec,
+    *,
+    first_parent: bool = False,
+    operations: bool = False,
+) -> Iterator[LogEntry]:
+    """The history of a revision, or the commits of a range: those of its end that its start has not; with `A...B` those that only one has."""
+    if isinstance(meant, CommitSpec):
+        return repository.log(meant, operations=operations, all_parents=not first_parent)
+    if first_parent:
+        line = repository.log(meant.end, operations=operations)
+        start = repository.merge_base(meant.start, meant.end) if meant.symmetric else meant.start
+        return takewhile(lambda entry: not repository.is_ancestor(entry.hash, start), line)
+    ours = repository.log_excluding(meant.end, [meant.start], operations=operations)
+    if not meant.symmetric:
+        return ours
+    theirs = repository.log_excluding(meant.start, [meant.end], operations=operations)
+    return merge(ours, theirs, key=_newest_first)
+
+
+def _newest_first(entry: LogEntry) -> float:
+    return -entry.meta.commit_time.timestamp() if entry.meta.commit_time else 0.0
+
+
+def commits_of_all(repository: Repository, heads: Iterable[str], *, first_parent: bool = False, operations: bool = False) -> Iterator[LogEntry]:
+    """The commits reachable from any of these hashes, each once, by commit time. Cost one small read per head and per commit consumed."""
+    waiting: list[tuple[float, int, LogEntry]] = []
+    seen = {NO_ANCESTOR}
+    number = count()
+
+    def add(hashes: Iterable[str]) -> None:
+        for hash_ in hashes:
+            if hash_ not in seen:
+                seen.add(hash_)
+                entry = next(repository.log(hash_, operations=operations))
+                heappush(waiting, (_newest_first(entry), next(number), entry))
+
+    add(heads)
+    while waiting:
+        entry = heappop(waiting)[2]
+        yield entry
+        add(entry.meta.parents[:1] if first_parent else entry.meta.parents)
+
+
+def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | CommitSpec]) -> list[str]:
+    """The hashes that revisions and ranges name, oldest first within a range; merges count along first parents."""
+    hashes: list[str] = []
+    for item in meant:
+        if isinstance(item, CommitSpec):
+            hashes.append(repository.resolve(item).hash)
+        else:
+            hashes += reversed([entry.hash for entry in commits_of(repository, item, first_parent=True)])
+    return hashes
+
+
+def only_reference_to(repository: Repository, hash_: str, name: str) -> bool:
+    """Whether no other reference reaches this commit: losing the reference `name` would lose commits."""
+    if hash_ == NO_ANCESTOR:
+        return False
+    others = (reference for reference in repository.references() if reference.name != name)
+    return not any(repository.is_ancestor(hash_, other.hash) for other in others)

@@ -1,0 +1,29 @@
+"""Positional words of a command: what stands before `--`, and the keys behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey
+
+
+def split_keys(call: Invocation, words: Sequence[str], most: int, usage: str) -> tuple[list[str], list[ContentKey]]:
+    """The words before `--`, at most so many, and the keys behind it; raises `InvalidInput` that shows `usage`."""
+    behind = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
+    before = list(words[: len(words) - behind])
+    if len(before) > most:
+        raise InvalidInput(f"{before[most]!r} is one word too many: {usage}")
+    return before, [ContentKey.parse(word) for word in words[len(words) - behind :]]
+
+
+def confirm(call: Invocation, question: str, *, yes: bool) -> None:
+    """Ask before something is lost, on a terminal only; a no raises `InvalidInput`. Scripts are never asked."""
+    import sys
+
+    if yes or call.wants_json or not sys.stdin.isatty():
+        return
+    call.err.print_line(f"{question} [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput("nothing was done; --yes answers yes")

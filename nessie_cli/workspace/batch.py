@@ -1,0 +1,114 @@
+"""The staged batch: operations that wait for `nessie commit`, each with the state of its key that it expects.
+
+`batch.json` holds the hash that the batch was begun at, the operations as REST v2 JSON (with `expectedContent` on every kind of operation), and,
+once a submission has been tried, its request id. It is replaced whole, under the workspace's lock; what cannot be read is never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, Operation, Put
+from nessie_cli.workspace.files import locked, read_text, remove, replace_text
+from nessie_cli.workspace.folder import Workspace
+
+VERSION = 1
+
+
+class Staged(Struct, frozen=True):
+    """One staged operation; `seen` is the state of its key that it was staged on, None for "no content" (what a Put carries as expected content)."""
+
+    operation: Operation
+    seen: Content | None = None
+
+    @property
+    def key(self) -> ContentKey:
+        """The key of the operation."""
+        return self.operation.key
+
+
+class Batch(Struct, frozen=True):
+    """What is staged: the hash it was begun at, the operations in order, and the request id of a submission whose outcome is not known yet."""
+
+    begun_at: str
+    staged: tuple[Staged, ...] = ()
+    request_id: str | None = None
+
+    @property
+    def operations(self) -> list[Operation]:
+        """The operations as they are submitted."""
+        return [staged.operation for staged in self.staged]
+
+    @property
+    def keys(self) -> list[ContentKey]:
+        """The keys that are touched, each once."""
+        return list(dict.fromkeys(staged.key for staged in self.staged))
+
+
+def encode_batch(batch: Batch) -> dict[str, Any]:
+    """The JSON of a batch file."""
+    from nessie_cli.wire.encode import encode_content, encode_operation
+
+    operations = [encode_operation(s.operation) | ({"expectedContent": encode_content(s.seen)} if s.seen else {}) for s in batch.staged]
+    request = {"requestId": batch.request_id} if batch.request_id else {}
+    return {"version": VERSION, "begunAt": batch.begun_at, **request, "operations": operations}
+
+
+def decode_batch(text: str, place: str) -> Batch:
+    """Read a batch file; raises `InvalidInput` that names the file and the place in it."""
+    from nessie_cli.wire.json_text import parse_json
+
+    document = parse_json(text, place)
+    if not isinstance(document, Mapping) or document.get("version") != VERSION:
+        raise InvalidInput(f"{place}: is no batch file of version {VERSION}")
+    begun_at, request_id, operations = (document.get(name) for name in ("begunAt", "requestId", "operations"))
+    if not isinstance(begun_at, str) or not isinstance(operations, list) or not isinstance(request_id, str | None):
+        raise InvalidInput(f"{place}: begunAt, operations or requestId is missing or not what it has to be")
+    return Batch(begun_at, _decode_staged(operations, place), request_id)
+
+
+def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
+    from nessie_cli.wire.decode import decode_content_value, decode_operation
+
+    found = []
+    for index, item in enumerate(operations):
+        path = f"{place}: operations[{index}]"
+        operation = decode_operation(item, path, allow_unknown=True)
+        seen = operation.expected_content if isinstance(operation, Put) else None
+        if not isinstance(operation, Put) and item.get("expectedContent") is not None:
+            seen = decode_content_value(item["expectedContent"], f"{path}.expectedContent", allow_unknown=True)
+        found.append(Staged(operation, seen))
+    return tuple(found)
+
+
+class BatchFile:
+    """The batch of one workspace. Reading needs no lock: a reader sees the batch before or after a change, never half of one."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def read(self) -> Batch | None:
+        """The staged batch, None where nothing is staged."""
+        path = self._workspace.batch_path
+        text = read_text(path)
+        return None if text is None else decode_batch(text, str(path))
+
+    @contextmanager
+    def changing(self) -> Iterator[BatchFile]:
+        """Hold the workspace's lock: nobody else stages or submits meanwhile."""
+        with locked(self._workspace.lock_path):
+            yield self
+
+    def write(self, batch: Batch | None) -> None:
+        """Replace the batch; an empty one, or None, is removed. To be called within `changing`."""
+        import json
+
+        if batch is None or not batch.staged:
+            remove(self._workspace.batch_path)
+        else:
+            replace_text(self._workspace.batch_path, json.dumps(encode_batch(batch), indent=1) + "\n")
