@@ -95,9 +95,11 @@ def _suggestion(folder: Path) -> str:
 
 def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
     try:
-        from pyiceberg.io import load_file_io
+        from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, load_file_io
     except ImportError:
         raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
+    if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in properties:
+        raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
     if not urlsplit(uri).path.strip("/"):
         raise InvalidInput(f"{shown(uri)}: names no file")
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -22,6 +23,7 @@ _NEWEST_TABLE_FORMAT = 3
 _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
 _GZIP = b"\x1f\x8b"
+_STRUCTURE = re.compile(r"[\s,:{\[]\S|[}\]]")
 _OTHER_FORMATS = {b"Obj\x01": "an Avro file (a manifest or a manifest list)", b"PAR1": "a Parquet data file", b"ORC": "an ORC data file"}
 
 Document = Mapping[str, Any]
@@ -65,11 +67,17 @@ def _document(data: bytes) -> Any:
     except UnicodeDecodeError:
         raise InvalidInput("is no text in UTF-8, so no Iceberg metadata file") from None
     except json.JSONDecodeError as error:
-        if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated"):
+        if _is_cut_off(error):
             raise InvalidInput(f"is cut off: the JSON ends in line {error.lineno}, in the middle of a value") from None
         raise InvalidInput(f"is no Iceberg metadata file: no JSON at line {error.lineno} column {error.colno}") from None
     except (RecursionError, ValueError):
         raise InvalidInput("is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits") from None
+
+
+def _is_cut_off(error: json.JSONDecodeError) -> bool:
+    """Whether the text ends where more is expected, within a text or a word included."""
+    begun = error.pos > 0 and not _STRUCTURE.search(error.doc, error.pos)
+    return begun or error.msg.startswith("Unterminated")
 
 
 def _decompressed(data: bytes) -> bytes:

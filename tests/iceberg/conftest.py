@@ -1,0 +1,54 @@
+"""Real Iceberg tables in a folder, written by PyIceberg; its own catalogs need more than a folder, so a small one lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.table import CommitTableResponse, Table
+
+
+class FolderCatalog(MetastoreCatalog, NoopCatalog):
+    """Creates and changes tables below a warehouse; remembers the newest metadata file of each."""
+
+    def __init__(self, warehouse: Path | str) -> None:
+        super().__init__("folder", warehouse=str(warehouse))
+        self.newest: dict[tuple[str, ...], str] = {}
+
+    def load_namespace_properties(self, namespace: Any) -> dict[str, str]:
+        return {}
+
+    def create_table(self, identifier: Any, schema: Any, *args: Any, **kwargs: Any) -> Table:
+        staged = self._create_staged_table(identifier, schema, *args, **kwargs)
+        self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+        self.newest[staged.name()] = staged.metadata_location
+        return self.load_table(staged.name())
+
+    def load_table(self, identifier: Any) -> Table:
+        from pyiceberg.serializers import FromInputFile
+
+        name = self.identifier_to_tuple(identifier)
+        location = self.newest[name]
+        file_io = self._load_file_io(location=location)
+        return Table(name, FromInputFile.table_metadata(file_io.new_input(location)), location, file_io, self)
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        staged = self._update_and_stage_table(self.load_table(table.name()), table.name(), requirements, updates)
+        self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+        self.newest[table.name()] = staged.metadata_location
+        return CommitTableResponse(metadata=staged.metadata, metadata_location=staged.metadata_location)
+
+
+@pytest.fixture
+def folder_catalog() -> Callable[[Path | str], FolderCatalog]:
+    return FolderCatalog
+
+
+@pytest.fixture
+def rows() -> pa.Table:
+    return pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
