@@ -25,7 +25,7 @@ from nessie_cli.store.base import STORE_FORMAT, DamagedId, Done, Move, ReflogRow
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, open_session
-from nessie_cli.store.sqlite_session import Session, connect
+from nessie_cli.store.sqlite_session import PATIENCE, Session, connect
 
 REFRESH_AFTER = 3600
 """An existing object that is written again becomes young only when it is older than this many seconds: most writes of an object that
@@ -47,19 +47,25 @@ _LOG_ROWS = "SELECT number, name, kind, before, after, time, who, operation, mes
 
 
 def open_sqlite(
-    path: str, *, clock: Callable[[], float] = time.time, format_: int = STORE_FORMAT, migrations: Migrations = MIGRATIONS
+    path: str,
+    *,
+    clock: Callable[[], float] = time.time,
+    patience: float = PATIENCE,
+    format_: int = STORE_FORMAT,
+    migrations: Migrations = MIGRATIONS,
 ) -> SQLiteStore:
-    """Open an existing store; one of an older format is migrated first.
+    """Open an existing store; one of an older format is migrated first. A writer waits at most `patience` seconds for the others.
 
     Raises `StoreNotFound`, `UnsupportedFormat` (a newer format, or no store at all), `StoreUnavailable`.
     """
-    return SQLiteStore(path, clock=clock, format_=format_, migrations=migrations)
+    path = os.path.abspath(path)
+    return SQLiteStore(path, open_session(path, patience, format_, migrations), clock, patience)
 
 
-def create_sqlite(path: str, *, clock: Callable[[], float] = time.time) -> SQLiteStore:
+def create_sqlite(path: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> SQLiteStore:
     """Open a store, making an empty one where there is no file; two processes may do so at once. Raises what `open_sqlite` raises."""
     create_file(os.path.abspath(path))
-    return open_sqlite(path, clock=clock)
+    return open_sqlite(path, clock=clock, patience=patience)
 
 
 class SQLiteStore:
@@ -69,14 +75,15 @@ class SQLiteStore:
     that was written inside is rolled back.
     """
 
-    def __init__(self, path: str, *, clock: Callable[[], float], format_: int, migrations: Migrations) -> None:
-        # Absolute, so that a later change of the working directory cannot lead another thread to another file.
-        self._path = os.path.abspath(path)
+    def __init__(self, path: str, session: Session, clock: Callable[[], float], patience: float) -> None:
+        # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
+        self._path = path
         self._clock = clock
+        self._patience = patience
         self._closed = False
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
-        self._keep(open_session(self._path, format_, migrations))
+        self._keep(session)
 
     @property
     def url(self) -> str:
@@ -224,7 +231,7 @@ class SQLiteStore:
             return session
         if self._closed:
             raise StoreUnavailable(f"store {self._path}: has been closed")
-        return self._keep(connect(self._path))
+        return self._keep(connect(self._path, self._patience))
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session

@@ -100,9 +100,9 @@ def _cannot_create(path: str, error: apsw.Error | OSError) -> StoreUnavailable:
     return failure(path, error)
 
 
-def open_session(path: str, format_: int, migrations: Migrations) -> Session:
+def open_session(path: str, patience: float, format_: int, migrations: Migrations) -> Session:
     """Open a store file, migrate it where it is older than `format_`; raises `UnsupportedFormat`, `StoreUnavailable`."""
-    session = connect(path)
+    session = connect(path, patience)
     try:
         _check(session, path, format_, migrations)
     except (apsw.NotADBError, apsw.SQLError) as error:

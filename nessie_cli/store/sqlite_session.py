@@ -22,7 +22,7 @@ from nessie_cli.errors import StoreNotFound, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.sqlite_errors import failure
 
 PATIENCE = 30.0
-"""Seconds that a writer waits for the other writers."""
+"""Seconds that a writer waits for the other writers, unless it is opened with another number."""
 
 _LONGEST_NAP = 0.008
 _CACHE_KIB = 16_000
@@ -108,7 +108,7 @@ class Session:
             connection.close(True)
 
 
-def connect(path: str) -> Session:
+def connect(path: str, patience: float) -> Session:
     """Open an existing file for reading and, where it may be written, writing; raises `StoreNotFound`, `StoreUnavailable`."""
     if not os.path.exists(path):
         raise StoreNotFound(f"store {path}: there is no such file", path)
@@ -117,7 +117,7 @@ def connect(path: str) -> Session:
     if _file_of(path) in _inherited:
         raise StoreUnavailable(f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process")
     try:
-        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE))
+        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), patience)
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         return _connect_unchanging(path, error)
     except apsw.NotADBError as error:
@@ -126,9 +126,9 @@ def connect(path: str) -> Session:
         raise failure(path, error) from error
 
 
-def _set_up(connection: apsw.Connection) -> Session:
+def _set_up(connection: apsw.Connection, patience: float) -> Session:
     try:
-        connection.set_busy_handler(_Patience())
+        connection.set_busy_handler(_Patience(patience))
         connection.execute(_SETUP).fetchall()
         # The first statement that reads the file: what cannot be opened fails here.
         connection.execute("PRAGMA schema_version").fetchall()
@@ -149,7 +149,7 @@ def _connect_unchanging(path: str, error: apsw.Error) -> Session:
 
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags))
+        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), 0)
     except apsw.Error as again:
         raise failure(path, again) from again
 
@@ -157,13 +157,14 @@ def _connect_unchanging(path: str, error: apsw.Error) -> Session:
 class _Patience:
     """Waits for a lock in short, irregular naps: SQLite's own grow to 100 ms, and most of a busy branch's time would be slept away."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._deadline = 0.0
 
     def __call__(self, attempt: int) -> bool:
         now = time.monotonic()
         if not attempt:
-            self._deadline = now + PATIENCE
+            self._deadline = now + self._seconds
         jitter = 0.5 + os.urandom(1)[0] / 256
         time.sleep(jitter * min(_LONGEST_NAP, 0.0005 * (attempt + 1)))
         return now < self._deadline

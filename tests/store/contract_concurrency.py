@@ -96,21 +96,19 @@ class ConcurrencyContract:
         store.write(Write(moves=[a_move("a", None, "0"), a_move("b", None, "0")]))
         readers_left = [1, 1]
 
-        def writer() -> int:
+        def writer() -> None:
             n = 0
             while readers_left or n < 20:
                 moves = [a_move("a", str(n), str(n + 1)), a_move("b", str(n), str(n + 1))]
                 assert store.write(Write([an_object(str(n))], moves)) == Done()
                 n += 1
-            return n
 
-        def reader() -> int:
-            targets = set()
-            for _ in range(200):
-                a, b = store.references()
-                assert a.target == b.target
-                targets.add(a.target)
-            readers_left.pop()
-            return len(targets)
+        def reader() -> None:
+            try:
+                for _ in range(200):
+                    a, b = store.references()
+                    assert a.target == b.target
+            finally:
+                readers_left.pop()
 
         together(writer, reader, reader)
