@@ -1,7 +1,7 @@
 """The commit rules: from operations to a new state, or to every conflict at once (reference 5.1, 6, 7.6; design 5.3).
 
-Works in two steps. `Batch` reads the operations once, validates them and stores their values; it can be a stream of millions and keeps a few dozen bytes for
-each. `apply_batch` judges the batch against the expected state and HEAD; when another writer was faster it is simply called again.
+Works in two steps. `Batch` reads the operations once, validates them and stores their values; it can be a stream of millions and keeps a few
+dozen bytes for each. `apply_batch` judges the batch against the expected state and HEAD; when another writer was faster it is simply called again.
 """
 
 from __future__ import annotations
@@ -125,8 +125,11 @@ class _Judge:
 
     def judge(self) -> None:
         rules = {Action.PUT: self._put, Action.AGAIN: self._again, Action.DELETE: self._delete, Action.UNCHANGED: self._unchanged}
-        for key, change in self._changes.items():
-            rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
+        # The order in which the original reports conflicts.
+        for action in (Action.DELETE, Action.UNCHANGED, Action.AGAIN, Action.PUT):
+            for key, change in self._changes.items():
+                if change.action is action:
+                    rules[action](key, change, self._expected_state.get(key), self._head_state.get(key))
         removed = [key for key, record in self.edits.items() if not is_namespace(record) and is_namespace(self._head_state.get(key))]
         self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, self._created, removed)
 

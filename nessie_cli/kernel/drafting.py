@@ -52,7 +52,7 @@ def root_of(objects: Objects, commit: Id) -> Id:
     return tree.EMPTY if commit == NO_COMMIT else objects.commit(commit).root
 
 
-def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: Mapping[bytes, bytes], meta: CommitMeta, stamp: Stamp) -> Id:
+def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: Mapping[bytes, bytes], *, meta: CommitMeta, stamp: Stamp) -> Id:
     """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
     known = [objects.commit(p) for p in parents if p != NO_COMMIT]
     time = max([stamp.now, *(p.time + 1 for p in known)])

@@ -1,7 +1,7 @@
 """Merge and transplant: bringing net changes onto another state, key by key (reference 9; renames: design 5.3).
 
-Both are the same table: for every key, its state before and after on the source and its state on the target. Only keys that the source changed are looked at, so
-the cost follows the differences.
+Both are the same table: for every key, its state before and after on the source and its state on the target. Only keys that the source
+changed are looked at, so the cost follows the differences.
 """
 
 from __future__ import annotations

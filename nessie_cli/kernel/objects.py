@@ -125,6 +125,9 @@ class Commit(Struct, frozen=True, array_like=True):
 _encode = msgpack.Encoder().encode
 _decode_commit = msgpack.Decoder(Commit).decode
 
+decode_commit = _decode_commit
+"""The commit of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
+
 
 def encode_commit(commit: Commit) -> bytes:
     """Canonical bytes of a commit."""

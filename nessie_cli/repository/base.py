@@ -40,13 +40,15 @@ class MergeOptions(Struct, frozen=True):
     """What merge and transplant share.
 
     `meta` replaces the message that would be made up; `behaviors` and `default_behavior` decide per key; `follow_renames` combines a rename
-    on one side with a change on the other; `expected_hash` must be on the branch; `dry_run` writes nothing.
+    on one side with a change on the other; `unrelated` accepts the empty history as merge base; `expected_hash` must be on the branch; `dry_run`
+    writes nothing.
     """
 
     meta: CommitMeta | None = None
     behaviors: Sequence[KeyBehavior] = ()
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     follow_renames: bool = False
+    unrelated: bool = False
     expected_hash: str | None = None
     dry_run: bool = False
     request_id: str | None = None

@@ -1,0 +1,189 @@
+"""Verification of a whole store: every object is what its id says, every link leads somewhere, every derived field is right.
+
+Memory grows with the number of objects (some dozens of bytes each), not with their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import MsgspecError, Struct
+
+from nessie_cli.errors import NessieError
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.history import jump_height
+from nessie_cli.kernel.objects import (
+    CHILD_SIZE,
+    NO_COMMIT,
+    RECORD_SIZE,
+    Commit,
+    Id,
+    Kind,
+    Node,
+    decode_commit,
+    decode_node,
+    decode_value,
+    object_id,
+)
+from nessie_cli.model import Problem, ProblemKind
+
+Scanned = tuple[Id, int, bytes | str]
+"""An object's id, kind and raw bytes; a text instead of bytes is the reason why they could not be read."""
+
+Scan = Callable[[], Iterable[Scanned]]
+
+
+class _CommitFacts(Struct):
+    """What the checks of other commits need of one."""
+
+    height: int
+    generation: int
+    time: int
+    jump: Id
+    first_parent: Id
+
+
+class _NodeFacts(Struct):
+    """What the checks of a parent need of a node."""
+
+    level: int
+    last: bytes
+    count: int
+
+
+class _Known:
+    """What a first pass over the store finds."""
+
+    def __init__(self) -> None:
+        self.values: set[Id] = set()
+        self.nodes: dict[Id, _NodeFacts] = {tree.EMPTY: _NodeFacts(0, b"", 0)}
+        self.commits: dict[Id, _CommitFacts] = {NO_COMMIT: _CommitFacts(0, 0, -1, NO_COMMIT, NO_COMMIT)}
+        self.bad: set[Id] = set()
+
+
+def check(scan: Scan, references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
+    """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store."""
+    known = _Known()
+    for id_, kind, data in scan():
+        if problem := _take(known, id_, kind, data):
+            known.bad.add(id_)
+            yield problem
+    for id_, kind, data in scan():
+        if id_ in known.bad or isinstance(data, str):
+            continue
+        if kind == Kind.NODE:
+            yield from _check_node(known, id_, decode_node(data))
+        elif kind == Kind.COMMIT:
+            yield from _check_commit(known, id_, decode_commit(data))
+    for name, target in references:
+        if target not in known.commits:
+            yield Problem(ProblemKind.BAD_REFERENCE, name, f"reference '{name}' points at {_short(target)}, which is no commit of this store")
+
+
+def _short(id_: Id) -> str:
+    return id_.hex()[:16]
+
+
+def _take(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | None:
+    try:
+        name = Kind(kind).name.lower()
+    except ValueError:
+        return Problem(ProblemKind.DAMAGED, id_.hex(), f"object {_short(id_)} is of the unknown kind {kind}")
+    if isinstance(data, str):
+        return Problem(ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} cannot be read: {data}")
+    if object_id(Kind(kind), data) != id_:
+        return Problem(ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} is damaged: its bytes do not have this id")
+    try:
+        _remember(known, id_, Kind(kind), data)
+    except (MsgspecError, NessieError, ValueError, KeyError, IndexError) as fault:
+        return Problem(ProblemKind.WRONG_SHAPE, id_.hex(), f"{name} {_short(id_)} is not understood: {fault}")
+    return None
+
+
+def _remember(known: _Known, id_: Id, kind: Kind, data: bytes) -> None:
+    if kind is Kind.VALUE:
+        decode_value(data, None)
+        known.values.add(id_)
+    elif kind is Kind.NODE:
+        node = decode_node(data)
+        known.nodes[id_] = _NodeFacts(node.level, node.keys[-1], node.count())
+    else:
+        commit = decode_commit(data)
+        known.commits[id_] = _CommitFacts(commit.height, commit.generation, commit.time, commit.jump, commit.parents[0])
+
+
+def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
+    def wrong(text: str, kind: ProblemKind = ProblemKind.WRONG_SHAPE) -> Problem:
+        return Problem(kind, id_.hex(), f"node {_short(id_)}: {text}")
+
+    size = CHILD_SIZE if node.level else RECORD_SIZE
+    if len(node.payload) != size * len(node.keys):
+        yield wrong("keys and payload disagree")
+        return
+    if any(a >= b for a, b in zip(node.keys, node.keys[1:], strict=False)):
+        yield wrong("keys are not in order")
+    if node.level == 0:
+        for index, key in enumerate(node.keys):
+            if node.slice(index)[17:] not in known.values:
+                yield wrong(f"the value of key {key!r} is missing", ProblemKind.MISSING)
+        return
+    for index, child in enumerate(node.children()):
+        facts = known.nodes.get(child)
+        if facts is None:
+            yield wrong(f"child {_short(child)} is missing", ProblemKind.MISSING)
+        elif (facts.level, facts.last, facts.count) != (
+            node.level - 1,
+            node.keys[index],
+            int.from_bytes(node.slice(index)[32:], "big"),
+        ):
+            yield wrong(f"child {_short(child)} is not what is said of it", ProblemKind.BROKEN_LINK)
+
+
+def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
+    def wrong(text: str, kind: ProblemKind = ProblemKind.BROKEN_LINK) -> Problem:
+        return Problem(kind, id_.hex(), f"commit {_short(id_)}: {text}")
+
+    missing = [link for link in (*commit.parents, commit.jump) if link not in known.commits]
+    for link in missing:
+        yield wrong(f"ancestor {_short(link)} is missing", ProblemKind.MISSING)
+    if commit.root not in known.nodes:
+        yield wrong(f"root {_short(commit.root)} is missing", ProblemKind.MISSING)
+    yield from _check_operations(known, commit, wrong)
+    if missing:
+        return
+    parents = [known.commits[parent] for parent in commit.parents]
+    if commit.height != parents[0].height + 1 or commit.generation != 1 + max(p.generation for p in parents):
+        yield wrong("height or generation do not follow from the parents")
+    if commit.time <= max(p.time for p in parents):
+        yield wrong("is not younger than its parents")
+    if commit.jump != _right_jump(known, commit):
+        yield wrong("the jump pointer leads to the wrong ancestor")
+
+
+def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]) -> Iterator[Problem]:
+    stored = commit.operations
+    if len(stored) == len(NO_COMMIT):
+        if stored not in known.nodes:
+            yield wrong(f"list of operations {_short(stored)} is missing", ProblemKind.MISSING)
+        elif known.nodes[stored].count != commit.operation_count:
+            yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
+    elif stored:
+        try:
+            node = decode_node(stored)
+        except MsgspecError:
+            yield wrong("the list of operations is not understood", ProblemKind.WRONG_SHAPE)
+            return
+        if len(node.keys) != commit.operation_count:
+            yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
+        for index in range(len(node.keys)):
+            if node.slice(index)[17:] not in known.values:
+                yield wrong(f"the value of the operation on {node.keys[index]!r} is missing", ProblemKind.MISSING)
+
+
+def _right_jump(known: _Known, commit: Commit) -> Id | None:
+    """Where the jump pointer of a commit has to lead, given those of its ancestors."""
+    parent = known.commits[commit.parents[0]]
+    if jump_height(commit.height) == parent.height:
+        return commit.parents[0]
+    over = known.commits.get(parent.jump)
+    return over.jump if over else None

@@ -1,0 +1,345 @@
+"""The embedded repository: every verb over a store in this process, nothing to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved
+from nessie_cli.kernel import history
+from nessie_cli.kernel.checking import check
+from nessie_cli.kernel.drafting import from_micros
+from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Objects
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Conflict,
+    ConflictType,
+    Content,
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyRange,
+    LogEntry,
+    MergeResult,
+    Operation,
+    Problem,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    RepositoryConfig,
+    check_new_reference_name,
+)
+from nessie_cli.repository import reading
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision, describe_settings
+from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
+from nessie_cli.repository.writing import AddedIds, Branch, Circumstances
+from nessie_cli.store.base import STORE_FORMAT, DamagedId, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
+
+DEFAULT_BRANCH = ".default-branch"
+CREATED = ".created"
+DEMAND_EXPECTED = "require-expected-content"
+"""Names of settings; those with a dot are facts of the repository, not for callers to set."""
+
+NO_OPTIONS = MergeOptions()
+
+
+class LocalRepository:
+    """A `Repository` over a `Store`."""
+
+    def __init__(self, store: Store, circumstances: Circumstances) -> None:
+        self._store = store
+        self._at = circumstances
+        self._settings = store.settings()
+        self._cache = Cache()
+        self._objects = Objects(store.get, self._cache)
+        self._branches = Branch(store, self._cache, circumstances)
+        self._revisions = Revisions(store, self._objects, self.default_branch)
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self._store.url
+
+    @property
+    def default_branch(self) -> str:
+        """The branch used when none is named."""
+        return self._settings.get(DEFAULT_BRANCH, "main")
+
+    # -- references --------------------------------------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """See `Repository`."""
+        self._settings = self._store.settings()
+        created = self._settings.get(CREATED)
+        return RepositoryConfig(
+            self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(self._settings)
+        )
+
+    def put_setting(self, name: str, value: str | None) -> str | None:
+        """See `Repository`."""
+        if not name or name.startswith("."):
+            raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
+        previous = self._store.settings().get(name)
+        self._store.write(Write(settings={name: value}))
+        self._settings = self._store.settings()
+        return previous
+
+    def resolve(self, revision: Revision) -> Reference:
+        """See `Repository`."""
+        return self._revisions.resolve(revision)
+
+    def _commit_id(self, revision: Revision) -> Id:
+        return bytes.fromhex(self._revisions.resolve(revision).hash)
+
+    def reference(self, name: str, *, metadata: bool = False) -> Reference:
+        """See `Repository`."""
+        found = as_reference(self._revisions.reference(name))
+        return self._with_metadata(found) if metadata else found
+
+    def _with_metadata(self, reference: Reference) -> Reference:
+        default = self._store.reference(self.default_branch)
+        if default is None:
+            raise InvalidInput("Could not find default branch")
+        return reading.with_metadata(self._objects, reference, as_reference(default))
+
+    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+        """See `Repository`."""
+        kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
+        first = self._store.reference(start) if start and len(kinds) > 1 else None
+        if first is not None and first.kind == ReferenceType.TAG:
+            kinds = [ReferenceType.TAG]
+        for index, kind in enumerate(kinds):
+            for stored in self._store.references(kind, prefix, start if index == 0 else ""):
+                reference = as_reference(stored)
+                yield self._with_metadata(reference) if metadata else reference
+
+    def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
+        """See `Repository`."""
+        check_new_reference_name(name)
+        if type not in (ReferenceType.BRANCH, ReferenceType.TAG):
+            raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
+        after = self._revisions.commit_id(target)
+        self._move(self._moved(StoredReference(name, type, after), None, after, "create"))
+        return Reference(type, name, after.hex())
+
+    def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
+        """See `Repository`."""
+        found = self._at_expected(name, expected_hash)
+        after = self._revisions.commit_id(target)
+        self._move(self._moved(found, found.target, after, "assign"))
+        return Reference(ReferenceType(found.kind), found.name, after.hex())
+
+    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
+        """See `Repository`."""
+        check_new_reference_name(new)
+        found = self._at_expected(old, expected_hash)
+        self._refuse_default(found.name, "renamed")
+        renamed = StoredReference(new, found.kind, found.target)
+        self._move(self._moved(renamed, None, found.target, "rename"), self._moved(found, found.target, None, "rename"))
+        return as_reference(renamed)
+
+    def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
+        """See `Repository`."""
+        found = self._revisions.reference(name)
+        self._refuse_default(found.name, "deleted")
+        found = self._at_expected(name, expected_hash)
+        self._move(self._moved(found, found.target, None, "delete"))
+        return as_reference(found)
+
+    def _refuse_default(self, name: str, what: str) -> None:
+        if name == self.default_branch:
+            raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
+
+    def _at_expected(self, name: str, expected_hash: str) -> StoredReference:
+        found = self._revisions.reference(name)
+        if found.target.hex() != expected_hash.lower():
+            raise _unexpected_hash(name, expected_hash, found.target)
+        return found
+
+    def _moved(self, reference: StoredReference, before: Id | None, after: Id | None, operation: str) -> Move:
+        at = self._at
+        return Move(reference.name, reference.kind, before, after, at.clock(), at.who, operation, "", at.random(8).hex())
+
+    def _move(self, *moves: Move) -> None:
+        answer = self._store.write(Write(moves=moves))
+        if isinstance(answer, Stale):
+            wanted = next(move for move in moves if move.name == answer.name)
+            if wanted.before is None:
+                raise AlreadyExists(f"Named reference '{answer.name}' already exists.", answer.name)
+            if answer.current is None:
+                raise reference_not_found(answer.name)
+            raise _unexpected_hash(answer.name, wanted.before.hex(), answer.current.target)
+
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """See `Repository`."""
+        before = None
+        while limit is None or limit > 0:
+            rows = self._store.reflog(name, before, min(limit or reading.BATCH, reading.BATCH))
+            for row in rows:
+                yield self._reflog_entry(row)
+            if len(rows) < min(limit or reading.BATCH, reading.BATCH):
+                return
+            before = rows[-1].number
+            limit = limit - len(rows) if limit is not None else None
+
+    def _reflog_entry(self, row: ReflogRow) -> ReflogEntry:
+        move = row.move
+        message = move.message
+        if not message and move.operation in ("commit", "merge", "transplant") and move.after not in (None, NO_COMMIT):
+            message = self._objects.commit(move.after).message.partition("\n")[0] if move.after else ""
+        return ReflogEntry(
+            number=row.number,
+            reference=move.name,
+            type=ReferenceType(move.kind),
+            before=move.before.hex() if move.before is not None else None,
+            after=move.after.hex() if move.after is not None else None,
+            time=from_micros(move.time),
+            who=move.who,
+            operation=move.operation,
+            message=message,
+            request_id=move.request_id,
+        )
+
+    # -- reading -----------------------------------------------------------------------------------------------------------------
+
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        first = self._commit_id(start)
+        last = self._revisions.commit_id(until) if until else None
+        walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
+        for id_, commit in walk:
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+            if id_ == last:
+                return
+
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        excluded = [self._commit_id(revision) for revision in exclude]
+        for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
+    def commit_at(self, revision: Revision) -> LogEntry:
+        """See `Repository`."""
+        id_ = self._commit_id(revision)
+        return reading.log_entry(self._objects, id_, reading.existing_commit(self._objects, id_), operations=True)
+
+    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+        """See `Repository`."""
+        return reading.entries(self._objects, self._commit_id(at), keys, content=content)
+
+    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+        """See `Repository`."""
+        return reading.contents(self._objects, self._commit_id(at), keys)
+
+    def content(self, at: Revision, key: ContentKey) -> Content:
+        """See `Repository`."""
+        reference = self.resolve(at)
+        found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
+        if key not in found:
+            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+        return found[key]
+
+    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+        """See `Repository`."""
+        return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
+
+    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+        """See `Repository`."""
+        return reading.last_change(self._objects, self._commit_id(at), encode_key(key))
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """See `Repository`."""
+        return history.merge_base(self._objects, self._commit_id(a), self._commit_id(b)).hex()
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """See `Repository`."""
+        return history.is_ancestor(self._objects, self._commit_id(ancestor), self._commit_id(descendant))
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """See `Repository`."""
+        return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
+
+    # -- writing -----------------------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        branch: str,
+        operations: Iterable[Operation],
+        meta: CommitMeta,
+        *,
+        expected_hash: str | None = None,
+        request_id: str | None = None,
+        dry_run: bool = False,
+    ) -> CommitResult:
+        """See `Repository`."""
+        from nessie_cli.repository.commits import CommitRequest, commit
+
+        if request_id and (earlier := self.find_request(request_id)):
+            return earlier
+        request = CommitRequest(self._plain_name(branch), meta, expected_hash, request_id, dry_run)
+        demand = self._store.settings().get(DEMAND_EXPECTED) == "true"
+        return commit(self._branches, self._at, request, operations, demand_expected=demand)
+
+    def _plain_name(self, branch: str) -> str:
+        return self.default_branch if branch == "-" else branch
+
+    def find_request(self, request_id: str) -> CommitResult | None:
+        """See `Repository`."""
+        from nessie_cli.repository.commits import added_by
+
+        rows = self._store.find_request(request_id)
+        if not rows or rows[-1].move.after is None:
+            return None
+        move = rows[-1].move
+        assert move.after is not None
+        added = added_by(self._objects, move.after) if move.operation == "commit" else {}
+        return CommitResult(Reference(ReferenceType(move.kind), move.name, move.after.hex()), AddedIds(added))
+
+    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
+        """See `Repository`."""
+        from nessie_cli.repository.merges import merge
+
+        return merge(self._branches, self._at, self._plain_name(branch), self.resolve(source), options)
+
+    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
+        """See `Repository`."""
+        from nessie_cli.repository.merges import transplant
+
+        ids = [self._commit_id(CommitSpec(None, text)) for text in commits]
+        return transplant(self._branches, self._at, self._plain_name(branch), ids, options)
+
+    # -- care --------------------------------------------------------------------------------------------------------------------
+
+    def check(self) -> Iterator[Problem]:
+        """See `Repository`."""
+        references = [(stored.name, stored.target) for stored in self._store.references()]
+
+        def scan() -> Iterator[tuple[Id, int, bytes | str]]:
+            for found in self._store.scan():
+                yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
+
+        return check(scan, references)
+
+    def close(self) -> None:
+        """See `Repository`."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        """See `Repository`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See `Repository`."""
+        self.close()
+
+
+def _unexpected_hash(name: str, expected: str, actual: Id) -> ReferenceMoved:
+    text = f"named-reference '{name}' is not at expected hash '{expected}', but at '{actual.hex()}'"
+    conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
+    return ReferenceMoved(f"N{text[1:]}.", [conflict], reference=name, head=actual.hex(), expected_hash=expected)
+
+
+__all__ = ["DamagedId", "LocalRepository"]

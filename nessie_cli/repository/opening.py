@@ -1,0 +1,64 @@
+"""From a URL to a repository."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.objects import NO_COMMIT
+from nessie_cli.model import ReferenceType, check_new_reference_name
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, LocalRepository
+from nessie_cli.repository.writing import Circumstances
+from nessie_cli.store.base import Move, Store, Write
+from nessie_cli.store.opening import create_store, open_store
+
+Clock = Callable[[], int]
+Randomness = Callable[[int], bytes]
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def connect(url: str, *, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
+    """Open the repository at a URL.
+
+    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, or a bare path. `who` is the committer of what is written;
+    `clock` gives microseconds since 1970, `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where
+    nothing is there (see `create`), `StoreUnavailable` where it cannot be used.
+
+    >>> with connect("memory:") as repository:
+    ...     repository.reference("main").hash[:8]
+    '2e1cfa82'
+    """
+    circumstances = Circumstances(who, clock, random)
+    if url == "memory:":
+        return _initialised(create_store(url), "main", circumstances)
+    return LocalRepository(open_store(url), circumstances)
+
+
+def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
+    """Open the repository at a URL, and make it first where there is none (default branch `main`). An existing one is left as it is.
+
+    Raises `InvalidInput` for an unusable name of the default branch, also where an existing repository has another one.
+    """
+    if default_branch is not None:
+        check_new_reference_name(default_branch)
+    return _initialised(create_store(url), default_branch, Circumstances(who, clock, random))
+
+
+def _initialised(store: Store, default_branch: str | None, at: Circumstances) -> Repository:
+    if DEFAULT_BRANCH not in store.settings():
+        name = default_branch or "main"
+        first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, at.clock(), at.who, "create", "", at.random(8).hex())
+        # When two processes create one store, the second finds the branch there and its write changes nothing.
+        store.write(Write(moves=[first], settings={DEFAULT_BRANCH: name, CREATED: str(at.clock())}))
+    repository = LocalRepository(store, at)
+    if default_branch not in (None, repository.default_branch):
+        existing = repository.default_branch
+        repository.close()
+        raise InvalidInput(f"the repository exists and its default branch is '{existing}', not '{default_branch}'")
+    return repository

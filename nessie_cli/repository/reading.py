@@ -1,0 +1,147 @@
+"""The reading verbs of the embedded repository: from records and stored commits to the values that callers see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from nessie_cli.errors import CommitNotFound, InvalidInput
+from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.drafting import is_deletion, meta_of, operations_of, operations_on, root_of
+from nessie_cli.kernel.keys import bounds, decode_key, encode_key
+from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects, format_content_id, type_name
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    Content,
+    ContentKey,
+    Delete,
+    DiffEntry,
+    Entry,
+    KeyRange,
+    LogEntry,
+    Operation,
+    Put,
+    Reference,
+    ReferenceMetadata,
+    ReferenceType,
+)
+from nessie_cli.repository.base import AheadBehind
+
+BATCH = 100
+"""Keys whose contents are fetched together."""
+
+T = TypeVar("T")
+
+
+def batched(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Lists of at most `size` items."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def check_range(keys: KeyRange) -> None:
+    """Refuse a prefix together with a bound (reference 11.1)."""
+    if keys.prefix is not None and (keys.minimum is not None or keys.maximum is not None):
+        raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
+
+
+def log_entry(objects: Objects, id_: Id, commit: Commit, *, operations: bool) -> LogEntry:
+    """A stored commit as an entry of a log."""
+    return LogEntry(meta_of(id_, commit), commit.height, _operations(objects, commit) if operations else None)
+
+
+def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
+    """Deletes sorted by key, then Puts sorted by key (reference 7.7)."""
+    stored = operations_of(objects, commit)
+    puts = [(key, record) for key, record in stored if not is_deletion(record)]
+    contents = objects.contents([record for _, record in puts]) if puts else []
+    deletes = [Delete(decode_key(key)) for key, record in stored if is_deletion(record)]
+    return (*deletes, *(Put(decode_key(key), content) for (key, _), content in zip(puts, contents, strict=True)))
+
+
+def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
+    """The keys of a commit's state."""
+    check_range(keys)
+    for batch in batched(_items(objects, root_of(objects, commit), keys)):
+        loaded: list[Content | None] = list(objects.contents([record for _, record in batch])) if content else [None] * len(batch)
+        for (key, record), found in zip(batch, loaded, strict=True):
+            yield Entry(
+                key=decode_key(key),
+                type=type_name(record, lambda record=record: objects.contents([record])[0]),  # type: ignore[misc]
+                content_id=format_content_id(record[1:17]),
+                value_hash=record[17:].hex(),
+                content=found,
+            )
+
+
+def _items(objects: Objects, root: Id, keys: KeyRange) -> Iterable[tuple[bytes, bytes]]:
+    start, stop = bounds(keys)
+    if keys.keys is None:
+        return tree.scan(objects, root, start, stop)
+    return sorted(tree.get(objects, root, _wanted(keys)).items())
+
+
+def _wanted(keys: KeyRange) -> set[bytes]:
+    start, stop = bounds(keys)
+    wanted = {encode_key(key) for key in keys.keys or ()}
+    return {key for key in wanted if key >= start and (stop is None or key < stop)}
+
+
+def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+    """The contents of those keys that exist."""
+    found = sorted(tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items())
+    loaded = objects.contents([record for _, record in found]) if found else []
+    return {decode_key(key): content for (key, _), content in zip(found, loaded, strict=True)}
+
+
+def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[DiffEntry]:
+    """Contents that differ between two commits."""
+    check_range(keys)
+    start, stop = bounds(keys)
+    changes = tree.diff(objects, root_of(objects, before), root_of(objects, after), start, stop)
+    if keys.keys is not None:
+        wanted = _wanted(keys)
+        changes = (change for change in changes if change[0] in wanted)
+    for batch in batched(changes):
+        records = [record for _, old, new in batch for record in (old, new) if record]
+        loaded = iter(objects.contents(records))
+        for key, old, new in batch:
+            yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
+
+
+def last_change(objects: Objects, commit: Id, key: bytes, stop: Id = NO_COMMIT) -> CommitMeta | None:
+    """The newest commit along first parents, younger than `stop`, with an operation on a key."""
+    found = history.last_change(objects, commit, lambda c: key in operations_on(objects, c, [key]), stop)
+    return meta_of(found, objects.commit(found)) if found else None
+
+
+def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
+    """First-parent distances of two commits from their common ancestor."""
+    common = history.common_first_parent(objects, of, base)
+    height = history.height_of(objects, common)
+    return AheadBehind(history.height_of(objects, of) - height, history.height_of(objects, base) - height, common.hex())
+
+
+def with_metadata(objects: Objects, reference: Reference, default: Reference) -> Reference:
+    """A reference with its metadata (reference 12.2)."""
+    if reference.hash == NO_ANCESTOR:
+        return reference
+    id_ = bytes.fromhex(reference.hash)
+    commit = objects.commit(id_)
+    head = meta_of(id_, commit)
+    if reference.type is not ReferenceType.BRANCH or reference.name == default.name:
+        metadata = ReferenceMetadata(head=head, total=commit.height)
+    else:
+        distance = ahead_behind(objects, id_, bytes.fromhex(default.hash))
+        metadata = ReferenceMetadata(head, commit.height, distance.ahead, distance.behind, distance.common_ancestor)
+    return Reference(reference.type, reference.name, reference.hash, metadata)
+
+
+def existing_commit(objects: Objects, id_: Id) -> Commit:
+    """A stored commit; raises `CommitNotFound` for the empty history."""
+    if id_ == NO_COMMIT:
+        raise CommitNotFound("the history is empty: there is no commit", NO_ANCESTOR)
+    return objects.commit(id_)

@@ -1,0 +1,99 @@
+"""What a revision names: reference names and shortened hashes looked up in a store, steps back followed in history."""
+
+from __future__ import annotations
+
+from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
+from nessie_cli.errors import AmbiguousHash, CommitNotFound, ReferenceNotFound
+from nessie_cli.kernel import history
+from nessie_cli.kernel.drafting import micros
+from nessie_cli.kernel.objects import NO_COMMIT, Id, Kind, Objects
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.store.base import Store, StoredReference
+
+_DIGITS = 64
+_SHORTEST = 4
+_CANDIDATES = 10
+
+
+def as_reference(stored: StoredReference) -> Reference:
+    """A stored reference as callers see it."""
+    return Reference(ReferenceType(stored.kind), stored.name, stored.target.hex())
+
+
+def reference_not_found(name: str) -> ReferenceNotFound:
+    """The error for a name that no branch and no tag has."""
+    return ReferenceNotFound(f"Named reference '{name}' not found", name)
+
+
+class Revisions:
+    """Resolves revisions against a store."""
+
+    def __init__(self, store: Store, objects: Objects, default_branch: str) -> None:
+        self._store = store
+        self._objects = objects
+        self._default_branch = default_branch
+
+    def reference(self, name: str) -> StoredReference:
+        """A stored branch or tag, `-` being the default branch; raises `ReferenceNotFound`."""
+        name = self._default_branch if name == "-" else name
+        found = self._store.reference(name)
+        if found is None:
+            raise reference_not_found(name)
+        return found
+
+    def resolve(self, revision: str | CommitSpec) -> Reference:
+        """The reference and hash that a revision names."""
+        spec = parse(revision) if isinstance(revision, str) else revision
+        reference = self._named(spec)
+        commit = self.commit_id(spec.hash) if spec.hash else bytes.fromhex(reference.hash)
+        for step in spec.steps:
+            commit = self._step(commit, step)
+        return Reference(reference.type, reference.name, commit.hex())
+
+    def _named(self, spec: CommitSpec) -> Reference:
+        if spec.name is None:
+            return Reference(ReferenceType.DETACHED, "", spec.hash or "")
+        stored = self._store.reference(self._default_branch if spec.name == "-" else spec.name)
+        if stored is not None:
+            return as_reference(stored)
+        if spec.hash is None and _is_hash(spec.name):
+            return Reference(ReferenceType.DETACHED, "", self.commit_id(spec.name).hex())
+        raise reference_not_found(spec.name)
+
+    def commit_id(self, text: str) -> Id:
+        """The commit that a hash, whole or shortened, names; raises `CommitNotFound` or `AmbiguousHash`."""
+        text = text.lower()
+        if len(text) == _DIGITS:
+            found = bytes.fromhex(text)
+            if found != NO_COMMIT and not self._objects.find_commits([found]):
+                raise CommitNotFound(f"Commit '{text}' not found", text)
+            return found
+        candidates = self._store.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
+        if NO_COMMIT.hex().startswith(text):
+            candidates.insert(0, NO_COMMIT)
+        if not candidates:
+            raise CommitNotFound(f"Commit '{text}' not found", text)
+        if len(candidates) > 1:
+            raise self._ambiguous(text, candidates)
+        return candidates[0]
+
+    def _ambiguous(self, text: str, candidates: list[Id]) -> AmbiguousHash:
+        pairs = [
+            (c.hex(), "the empty history" if c == NO_COMMIT else self._objects.commit(c).message.partition("\n")[0]) for c in candidates[:_CANDIDATES]
+        ]
+        names = ", ".join(f"{hash_[: max(8, len(text) + 4)]} ({subject})" for hash_, subject in pairs)
+        more = " and more" if len(candidates) > _CANDIDATES else ""
+        return AmbiguousHash(f"hash '{text}' is ambiguous: {names}{more}", pairs)
+
+    def _step(self, commit: Id, step: Step) -> Id:
+        objects = self._objects
+        if step.kind is StepKind.ANCESTOR:
+            return history.ancestor_at(objects, commit, history.height_of(objects, commit) - step.count)
+        if step.kind is StepKind.PARENT:
+            return history.parent_number(objects, commit, step.count)
+        assert step.time is not None
+        return history.at_time(objects, commit, micros(step.time))
+
+
+def _is_hash(text: str) -> bool:
+    return _SHORTEST <= len(text) <= _DIGITS and all(c in "0123456789abcdefABCDEF" for c in text)
