@@ -1,0 +1,64 @@
+# Every target sets up what it needs in .venv, once, and again when pyproject.toml has changed. Nothing outside of this folder is touched.
+#
+#   make demo    the main job, start to end, on real Iceberg tables
+#   make test    every test
+#   make lint    ruff and mypy
+#   make bench   speed and size, as ratios measured in this run
+#   make docs    write the demo's transcript into README.md
+#   make clean   remove .venv and what tools have left behind
+#
+# Another Python: make PYTHON=python3.13 test. Other options for pytest: make test PYTEST='-k tree -x'.
+
+PYTHON ?= python3
+PYTEST ?=
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+MAKEFLAGS += --no-print-directory
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: .venv/.ready-demo
+	@$(BIN)/python -m demo
+
+test: .venv/.ready-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST)
+
+lint: .venv/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy bench demo
+
+bench: .venv/.ready-dev
+	$(BIN)/python -m bench
+
+docs: .venv/.ready-dev
+	$(BIN)/python -m demo.transcript
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two set-ups: the demo needs no tools for development. A stamp is written last, so an interrupted set-up is done again.
+.venv/.ready-demo: pyproject.toml | .venv/.made
+	@echo "setting up .venv for the demo (once; a minute or two) ..."
+	@$(PIP) install --editable '.[iceberg]'
+	@touch $@
+
+.venv/.ready-dev: pyproject.toml | .venv/.made
+	@echo "setting up .venv for development (once; a minute or two) ..."
+	@$(PIP) install --editable '.[iceberg]' --group dev
+	@touch $@ .venv/.ready-demo
+
+# pip 25.1 is the first that knows dependency groups.
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "nessie needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { \
+	  echo "no virtual environment could be made; Debian and Ubuntu have the module venv in the package python3-venv" >&2; exit 1; }
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@touch $@
