@@ -22,6 +22,7 @@ _STEP = re.compile(r"([~^])(\d*)|\*([^~^*]+)")
 _AGO = re.compile(r"(\d+) *(second|minute|hour|day|week|month|year)s? +ago")
 _YEAR_DIGITS = 8
 """Up to this many digits are a date (20260131), more are epoch milliseconds."""
+_MOST_DIGITS = 20
 _UNIT = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),
@@ -107,7 +108,7 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
         if found[3]:
             steps.append(Step(StepKind.TIME, time=parse_time(found[3], now)))
             continue
-        count = int(found[2] or 1)
+        count = int(found[2] or 1) if len(found[2]) <= _MOST_DIGITS else 0
         if not 0 < count < 2**31:
             raise InvalidInput(f"revision {text!r}: the number in {found[0]!r} must be between 1 and {2**31 - 1}")
         steps.append(Step(StepKind(found[1]), count))
@@ -131,7 +132,7 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return {"now": now, "today": midnight, "yesterday": now - timedelta(days=1)}[text]
     try:
-        if found := _AGO.fullmatch(text.replace(".", " ")):
+        if (found := _AGO.fullmatch(text.replace(".", " "))) and len(found[1]) <= _MOST_DIGITS:
             return now - int(found[1]) * _UNIT[found[2]]
         if text.isascii() and text.isdigit() and len(text) > _YEAR_DIGITS:
             return datetime.fromtimestamp(int(text) / 1000, UTC)

@@ -34,12 +34,18 @@ def _text(owner: str, name: str, value: object, *, optional: bool = False) -> No
         return
     if not isinstance(value, str):
         raise InvalidInput(f"{owner}.{_camel(name)}: must be text, not {value!r}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidInput(f"{owner}.{_camel(name)}: {value!r} is not valid Unicode text") from None
 
 
-def _not_blank(owner: str, name: str, value: object) -> None:
-    _text(owner, name, value)
-    if not str(value).strip():
-        raise InvalidInput(f"{owner}.{_camel(name)}: must not be blank")
+def _texts(owner: str, name: str, values: object) -> None:
+    if not isinstance(values, tuple):
+        raise InvalidInput(f"{owner}.{_camel(name)}: must be a list of texts, not {values!r}")
+    for value in values:
+        _text(owner, name, value)
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -94,7 +100,7 @@ class IcebergTable(Content, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
-        _not_blank(self.type, "metadata_location", self.metadata_location)
+        _text(self.type, "metadata_location", self.metadata_location)
         _int(self.type, "snapshot_id", self.snapshot_id, _INT64)
         for name in ("schema_id", "spec_id", "sort_order_id"):
             _int(self.type, name, getattr(self, name), _INT32)
@@ -114,7 +120,7 @@ class IcebergView(Content, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
-        _not_blank(self.type, "metadata_location", self.metadata_location)
+        _text(self.type, "metadata_location", self.metadata_location)
         _int(self.type, "version_id", self.version_id, _INT64)
         _int(self.type, "schema_id", self.schema_id, _INT32)
         for name in ("sql_text", "dialect"):
@@ -134,8 +140,7 @@ class DeltaLakeTable(Content, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
         for name in ("metadata_location_history", "checkpoint_location_history"):
-            for location in getattr(self, name):
-                _text(self.type, name, location)
+            _texts(self.type, name, getattr(self, name))
         _text(self.type, "last_checkpoint", self.last_checkpoint, optional=True)
 
 
@@ -145,13 +150,14 @@ class Namespace(Content, frozen=True, kw_only=True):
     type: ClassVar[str] = "NAMESPACE"
     payload: ClassVar[int] = 4
 
-    elements: tuple[str, ...]
+    elements: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
-        for element in self.elements:
-            _text(self.type, "elements", element)
+        _texts(self.type, "elements", self.elements)
+        if not isinstance(self.properties, Mapping):
+            raise InvalidInput(f"{self.type}.properties: must map texts to texts, not {self.properties!r}")
         if self.elements and self.elements[-1] == ".":
             raise InvalidInput("NAMESPACE.elements: the last element must not be '.'")
         for name, value in self.properties.items():
@@ -187,7 +193,9 @@ class UnknownContent(Content, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` where the type name is blank."""
-        _not_blank("content", "type", self.foreign_type)
+        _text("content", "type", self.foreign_type)
+        if not self.foreign_type.strip():
+            raise InvalidInput("content.type: must not be blank")
 
     @property
     def type_name(self) -> str:
@@ -206,6 +214,9 @@ TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.v
 """The discriminator of each payload number; 0 (unknown) is not in it."""
 
 
+_COLLECTIONS = frozenset({"metadata_location_history", "checkpoint_location_history", "elements", "properties"})
+
+
 def content_from(type_name: str, content_id: str | None, attributes: Mapping[str, Any]) -> Content:
     """Build a content from its JSON attributes (without `type` and `id`).
 
@@ -218,7 +229,11 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
     for field_name, name in _attribute_names(cls):
         if name in attributes:
             value = attributes[name]
-            values[field_name] = tuple(value) if isinstance(value, list) else value
+            if isinstance(value, list):
+                value = tuple(value)
+            # The REST API takes null for an empty list or map.
+            if value is not None or field_name not in _COLLECTIONS:
+                values[field_name] = value
     for required in structs.fields(cls):
         if required.name not in values and required.required:
             raise InvalidInput(f"{type_name}.{_camel(required.name)}: is missing")

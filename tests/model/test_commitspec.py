@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
 NAMES = st.from_regex(r"[A-Za-z]([A-Za-z0-9._/-]{0,10}[A-Za-z0-9_-])?", fullmatch=True).filter(lambda n: ".." not in n) | st.just("-")
 HASHES = st.from_regex(r"[0-9a-f]{4,64}", fullmatch=True)
 COUNTS = st.integers(1, 2**31 - 1)
-TIMES = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+TIMES = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
 STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS) | TIMES.map(lambda t: Step(StepKind.TIME, time=t))
 SPECS = st.builds(CommitSpec, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)) | st.builds(
     CommitSpec, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple)
