@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from nessie_cli.errors import InvalidInput
@@ -45,6 +45,13 @@ def touching(keys: Sequence[ContentKey]) -> Test:
     return lambda entry: any(operation.key.starts_with(key) for operation in entry.operations or () for key in keys)
 
 
-def all_of(tests: Sequence[Test]) -> Test:
-    """Commits that pass every test."""
-    return lambda entry: all(test(entry) for test in tests)
+def select(entries: Iterable[LogEntry], tests: Sequence[Test], limit: int | None = None) -> Iterator[tuple[LogEntry, bool]]:
+    """Each entry, and whether it passes every test; ends with the last of at most `limit` that do."""
+    left = limit
+    for entry in entries if limit != 0 else ():
+        chosen = all(test(entry) for test in tests)
+        yield entry, chosen
+        if chosen and left is not None:
+            left -= 1
+            if not left:
+                return

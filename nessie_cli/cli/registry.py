@@ -34,11 +34,58 @@ CONTENT = "Contents and commits"
 REFERENCES = "Branches and tags"
 HISTORY = "History"
 CARE = "Care"
+STAGING = "Stage"
+READING = "Read"
 
-CONTENT_COMMANDS: Mapping[str, CommandEntry] = {}
+CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
+    "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
+    "delete": CommandEntry("content_delete", "content_delete", "Stage the deletion of keys.", STAGING),
+    "rename": CommandEntry(
+        "content_rename", "content_rename", "Stage a rename: the content leaves one key for another and keeps its content id.", STAGING
+    ),
+    "replace": CommandEntry(
+        "content_put",
+        "content_replace",
+        "Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is.",
+        STAGING,
+    ),
+    "unmodified": CommandEntry(
+        "content_unmodified", "content_unmodified", "Stage the demand that keys are still as they are now when the batch is committed.", STAGING
+    ),
+    "show": CommandEntry("content_show", "content_show", "Show one content: its fields, content id, cache key, and its last change.", READING),
+    "view": CommandEntry(
+        "content_show", "content_show", "Show one content: its fields, content id, cache key, and its last change.", READING, hidden=True
+    ),
+    "list": CommandEntry(
+        "content_list",
+        "content_list",
+        "List the keys of the catalog with content type and content id; with -v or JSON the contents as well.",
+        READING,
+    ),
+}
 
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("init", "init", "Make a workspace here and, when there is none, its store.", WORKSPACE),
+    "status": CommandEntry(
+        "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
+    ),
+    "switch": CommandEntry("switch", "switch", "Change the workspace's current reference.", WORKSPACE),
+    "content": CommandEntry("", "", "Show contents, and stage what the next commit does to them.", CONTENT, CONTENT_COMMANDS),
+    "reset": CommandEntry("reset", "reset", "Take operations out of the staged batch; nothing in the store changes.", CONTENT),
+    "commit": CommandEntry(
+        "commit", "commit", "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", CONTENT
+    ),
+    "log": CommandEntry("log", "log", "Show the history, newest commit first.", HISTORY),
+    "show": CommandEntry("show", "show", "Show one commit: what is said about it, and each content before and after.", HISTORY),
+    "diff": CommandEntry("diff", "diff", "Show the contents that differ between two revisions, field by field.", HISTORY),
+    "branch": CommandEntry("branch", "branch", "List, create, delete, rename or assign branches.", REFERENCES),
+    "tag": CommandEntry("tag", "tag", "List, create, delete, rename or assign tags.", REFERENCES),
+    "merge": CommandEntry("merge", "merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
+    "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
+    "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
+    "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
+    "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
+    "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }
 """Every command, in the order of `nessie --help`."""

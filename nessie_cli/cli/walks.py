@@ -7,8 +7,9 @@ from heapq import heappop, heappush, merge
 from itertools import count, takewhile
 
 from nessie_cli.commitspec import CommitRange, CommitSpec
-from nessie_cli.model import NO_ANCESTOR, LogEntry
-from nessie_cli.repository.base import Repository
+from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
+from nessie_cli.render.changes import Change, changes_of
+from nessie_cli.repository.base import ALL_KEYS, Repository
 
 
 def commits_of(
@@ -54,6 +55,11 @@ def commits_of_all(repository: Repository, heads: Iterable[str], *, first_parent
         entry = heappop(waiting)[2]
         yield entry
         add(entry.meta.parents[:1] if first_parent else entry.meta.parents)
+
+
+def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEYS) -> list[Change]:
+    """What a commit changed: the difference to its first parent. Cost O(changes · log keys)."""
+    return changes_of(repository.diff(entry.parent, entry.hash, keys))
 
 
 def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | CommitSpec]) -> list[str]:

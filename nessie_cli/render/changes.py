@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, DiffEntry
 from nessie_cli.render.terminal import Line, Span
+from nessie_cli.wire.encode import encode_diff_entry, encode_key
 
 
 class ChangeKind(StrEnum):
@@ -54,18 +55,32 @@ def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
     return Change(kind, entry.key, entry.before, entry.after)
 
 
+def tally(changes: Iterable[Change]) -> dict[str, int]:
+    """How many contents were created, updated, deleted and renamed, by these words."""
+    counted = Counter(change.kind for change in changes)
+    return {kind.name.lower(): counted[kind] for kind in ChangeKind}
+
+
 def counts(changes: Iterable[Change]) -> str:
     """`+2 ~1 -1 >1`: how many were created, updated, deleted, renamed; what did not happen is left out, all of it is `0`."""
-    return plain_counts(Counter(change.kind for change in changes))
+    return "".join(span.text for span in _signed(changes)).rstrip() or "0"
 
 
-def plain_counts(counted: Counter[ChangeKind]) -> str:
-    """The text of `counts` for numbers counted elsewhere."""
-    return " ".join(f"{sign}{counted[kind]}" for kind, sign in _SIGNS.items() if counted[kind]) or "0"
-
-
-def count_line(changes: Sequence[Change]) -> Line:
+def count_line(changes: Iterable[Change]) -> Line:
     """The same in colour."""
+    return _signed(changes) or [Span("no change", "label")]
+
+
+def _signed(changes: Iterable[Change]) -> list[Span]:
     counted = Counter(change.kind for change in changes)
-    spans = [Span(f"{sign}{counted[kind]} ", kind.style) for kind, sign in _SIGNS.items() if counted[kind]]
-    return spans or [Span("no change", "label")]
+    return [Span(f"{sign}{counted[kind]} ", kind.style) for kind, sign in _SIGNS.items() if counted[kind]]
+
+
+def encode_changes(changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
+    """Changes as the entries of a REST diff; the two of a rename name each other's key in `renamedTo` and `renamedFrom`."""
+    for change in changes:
+        if change.old_key is None:
+            yield encode_diff_entry(DiffEntry(change.key, change.before, change.after))
+        else:
+            yield encode_diff_entry(DiffEntry(change.old_key, change.before, None)) | {"renamedTo": encode_key(change.key)}
+            yield encode_diff_entry(DiffEntry(change.key, None, change.after)) | {"renamedFrom": encode_key(change.old_key)}

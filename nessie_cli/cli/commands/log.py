@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
+from nessie_cli import commitspec
 from nessie_cli.cli import filters, walks
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.walks import changes_in
 from nessie_cli.cli.words import split_keys
-from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.render.changes import tally
+from nessie_cli.render.history import LogForm, Logged, Names, print_log
+from nessie_cli.wire.facts import log_entry_with_facts
 
 EXAMPLES = (
     "nessie log -n 5 --oneline",
@@ -27,6 +30,7 @@ USAGE = "nessie log [REV|RANGE] [-- KEY...]"
 def log(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[REV|RANGE] [-- KEY...]", help="Where to start, and which keys.")] = None,
+    *,
     limit: Annotated[int | None, typer.Option("-n", "--max-count", metavar="N", min=0, help="At most N commits.")] = None,
     oneline: Annotated[bool, typer.Option("--oneline", help="One line per commit.")] = False,
     graph: Annotated[bool, typer.Option("--graph", help="Draw how the commits hang together.")] = False,
@@ -45,7 +49,49 @@ def log(
     """
     call = Invocation.of(ctx)
     before, keys = split_keys(call, words or [], 1, USAGE)
-    _check_together(graph=graph, reverse=reverse, all_=all_, start=before)
-    tests = _tests(call, since, until, author, grep, keys)
-    found = _commits(call, before, all_=all_, first_parent=first_parent, operations=bool(keys) or (call.wants_json and stat))
-    _print(call, _Selection(found, tests, limit, reverse), oneline=oneline, graph=graph, stat=stat)
+    if (graph and reverse) or (all_ and before):
+        raise InvalidInput("--graph and --reverse exclude each other" if graph else "--all takes no revision: it starts at every reference")
+    tests = _tests(call, (since, until), author, grep, keys)
+    commits = _commits(call, before, all_=all_, first_parent=first_parent, operations=bool(keys))
+    found = filters.select(commits, tests, limit)
+    if call.wants_json:
+        chosen = [entry for entry, passed in found if passed]
+        _answer(call, reversed(chosen) if reverse else chosen, more=next(commits, None) is not None, stat=stat)
+        return
+    logged = (Logged(entry, changes_in(call.repository(), entry) if stat and passed else None, passed) for entry, passed in found if passed or graph)
+    form = LogForm(oneline=oneline, graph=graph, stat=stat)
+    print_log(reversed(list(logged)) if reverse else logged, form, call.out, _names(call))
+
+
+def _tests(call: Invocation, span: tuple[str | None, str | None], author: str | None, grep: str | None, keys: list[ContentKey]) -> list[filters.Test]:
+    since, until = (commitspec.parse_time(text, call.now) if text else None for text in span)
+    tests = [
+        filters.made_since(since) if since else None,
+        filters.made_until(until) if until else None,
+        filters.by_author(filters.pattern("--author", author)) if author else None,
+        filters.by_message(filters.pattern("--grep", grep)) if grep else None,
+        filters.touching(keys) if keys else None,
+    ]
+    return [test for test in tests if test]
+
+
+def _commits(call: Invocation, before: list[str], *, all_: bool, first_parent: bool, operations: bool) -> Iterator[LogEntry]:
+    repository = call.repository()
+    if all_:
+        heads = (reference.hash for reference in repository.references())
+        return walks.commits_of_all(repository, heads, first_parent=first_parent, operations=operations)
+    meant = call.revision_range(before[0] if before else None)
+    return walks.commits_of(repository, meant, first_parent=first_parent, operations=operations)
+
+
+def _names(call: Invocation) -> Names:
+    """Names of references are for people: a program that wants them asks for the references."""
+    if not call.out.is_terminal:
+        return Names()
+    return Names(call.repository().references(), call.head.name)
+
+
+def _answer(call: Invocation, chosen: Iterable[LogEntry], *, more: bool, stat: bool) -> None:
+    repository = call.repository()
+    documents = (log_entry_with_facts(entry) | ({"changes": tally(changes_in(repository, entry))} if stat else {}) for entry in chosen)
+    call.answer_listing("logEntries", documents, hasMore=more, token=None)

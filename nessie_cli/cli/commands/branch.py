@@ -1,0 +1,55 @@
+"""`nessie branch`, and the options that it shares with `nessie tag`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.references import Wishes, work_on_references
+from nessie_cli.model import ReferenceType
+
+EXAMPLES = (
+    "nessie branch -v",
+    "nessie branch feature",
+    "nessie branch hotfix v1 --if-not-exists",
+    "nessie branch -m feature orders-rework",
+    "nessie branch -f feature main~2 --expected-hash 8f31c0de",
+    "nessie branch -d feature",
+)
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="[NAME [START]]", help="What to create, and where (the current reference).")]
+Listing = Annotated[bool, typer.Option("-l", "--list", help="List; with a name or a pattern only those.")]
+Contains = Annotated[str | None, typer.Option("--contains", metavar="REV", help="List those that have this commit.")]
+Delete = Annotated[bool, typer.Option("-d", "--delete", help="Delete the named ones.")]
+Rename = Annotated[bool, typer.Option("-m", "--move", help="Rename: OLD NEW.")]
+Assign = Annotated[bool, typer.Option("-f", "--force", help="Point elsewhere: NAME TARGET.")]
+IfExists = Annotated[bool, typer.Option("--if-exists", help="A name that does not exist is no error.")]
+IfNotExists = Annotated[bool, typer.Option("--if-not-exists", help="A name that exists already is no error.")]
+ExpectedHash = Annotated[str | None, typer.Option("--expected-hash", "-c", metavar="H", help="Only if it stands at this commit now.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even where commits are lost from sight.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted, renamed or assigned, and do nothing.")]
+
+
+def branch(
+    ctx: typer.Context,
+    words: Words = None,
+    *,
+    listing: Listing = False,
+    contains: Contains = None,
+    delete: Delete = False,
+    rename: Rename = False,
+    assign: Assign = False,
+    if_exists: IfExists = False,
+    if_not_exists: IfNotExists = False,
+    expected_hash: ExpectedHash = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """List, create, delete, rename or assign branches.
+
+    With -v the list says how far ahead and behind of the default branch each one is, and its last commit.
+    """
+    wishes = Wishes(words or [], listing, contains, delete, rename, assign, if_exists, if_not_exists, expected_hash, yes, dry_run)
+    work_on_references(Invocation.of(ctx), ReferenceType.BRANCH, wishes)

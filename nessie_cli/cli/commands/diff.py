@@ -1,0 +1,81 @@
+"""`nessie diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import split_keys
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, DiffEntry, KeyRange
+from nessie_cli.render.changes import changes_of, encode_changes
+from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
+from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.wire.encode import encode_reference
+
+EXAMPLES = (
+    "nessie diff main feature",
+    "nessie diff main...feature --stat",
+    "nessie diff v1 --name-status -- db.sales",
+    "nessie diff main feature --exit-code --json",
+)
+USAGE = "nessie diff A [B] [-- PREFIX...]"
+DIFFERENCES_FOUND = 1
+
+
+def diff(
+    ctx: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="A [B] [-- PREFIX...]", help="From A to B (the current reference).")] = None,
+    *,
+    stat: Annotated[bool, typer.Option("--stat", help="Only which fields differ.")] = False,
+    name_status: Annotated[bool, typer.Option("--name-status", help="Only keys: A created, M updated, D deleted, R renamed.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+) -> None:
+    """Show the contents that differ between two revisions, field by field.
+
+    A..B is the same as A B; A...B starts at their merge base. Out of a terminal a line is: change, key, field, before, after.
+    """
+    call = Invocation.of(ctx)
+    found, prefixes = split_keys(call, words or [], 2, USAGE)
+    sides = [call.repository().resolve(side) for side in _sides(call, found)]
+    before, after = (CommitSpec(None, side.hash) for side in sides)
+    changes = changes_of(_differences(call, before, after, prefixes))
+    if call.wants_json:
+        references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}
+        call.answer_listing("diffs", encode_changes(changes), hasMore=False, token=None, **references)
+    else:
+        (print_name_status if name_status else print_summary if stat else print_diff)(changes, call.out)
+    if exit_code and changes:
+        raise typer.Exit(DIFFERENCES_FOUND)
+
+
+def _sides(call: Invocation, words: Sequence[str]) -> tuple[CommitSpec, CommitSpec]:
+    if not words:
+        raise InvalidInput(f"diff needs a revision to compare with: {USAGE}")
+    if len(words) > 1:
+        return call.revision(words[0]), call.revision(words[1])
+    meant = call.revision_range(words[0])
+    if isinstance(meant, CommitSpec):
+        return meant, call.revision(None)
+    if meant.symmetric:
+        return CommitSpec(None, call.repository().merge_base(meant.start, meant.end)), meant.end
+    return meant.start, meant.end
+
+
+def _differences(call: Invocation, before: CommitSpec, after: CommitSpec, prefixes: Sequence[ContentKey]) -> Iterator[DiffEntry]:
+    repository = call.repository()
+    ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
+    return (entry for keys in ranges for entry in repository.diff(before, after, keys))
+
+
+def _outermost(prefixes: Iterable[ContentKey]) -> list[ContentKey]:
+    """In order, those that lie below another left out."""
+    found: list[ContentKey] = []
+    for prefix in sorted(set(prefixes)):
+        if not any(prefix.starts_with(outer) for outer in found):
+            found.append(prefix)
+    return found

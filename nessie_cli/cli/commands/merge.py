@@ -1,0 +1,51 @@
+"""`nessie merge`, and the options that it shares with `nessie transplant`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
+
+EXAMPLES = (
+    "nessie merge feature",
+    "nessie merge feature --into main -m 'orders: new schema' --dry-run",
+    "nessie merge feature --theirs db.sales.orders --ours db.sales.items",
+    "nessie merge feature --resolve db.sales.orders=orders.json --expected-hash 8f31c0de",
+)
+
+Message = Annotated[str | None, typer.Option("-m", "--message", metavar="MSG", help="The message of the commit.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")]
+Behavior = Annotated[BehaviorChoice, typer.Option(case_sensitive=False, help="For keys not named: merge, take the source's, keep the target's.")]
+Ours = Annotated[list[str] | None, typer.Option("--ours", metavar="KEY", help="Keep the target's state of this key.")]
+Theirs = Annotated[list[str] | None, typer.Option("--theirs", metavar="KEY", help="Take the source's state of this key.")]
+Resolve = Annotated[list[str] | None, typer.Option("--resolve", metavar="KEY=FILE", help="Write this content (REST JSON; - is stdin).")]
+FollowRenames = Annotated[bool, typer.Option("--follow-renames", help="Combine a rename on one side with a change on the other.")]
+ExpectedHash = Annotated[str | None, typer.Option("--expected-hash", "-c", metavar="H", help="A commit that the target must have.")]
+
+
+def merge(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")],
+    *,
+    into: Annotated[str | None, typer.Option("--into", "-b", metavar="REF", help="The branch to merge into (the current one).")] = None,
+    message: Message = None,
+    dry_run: DryRun = False,
+    behavior: Behavior = BehaviorChoice.NORMAL,
+    ours: Ours = None,
+    theirs: Theirs = None,
+    resolve: Resolve = None,
+    follow_renames: FollowRenames = False,
+    expected_hash: ExpectedHash = None,
+) -> None:
+    """Merge the changes of a branch into another, as one commit.
+
+    Prints each key that the source changed: behavior, content of the source, content of the target before, conflict.
+    """
+    call = Invocation.of(ctx)
+    branch = into or call.reference_name()
+    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash)
+    result = call.repository().merge(branch, call.revision(source), merge_options(call, branch, choices))
+    show_result(call, result, "merged", source)

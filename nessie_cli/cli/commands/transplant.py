@@ -1,0 +1,48 @@
+"""`nessie transplant`, alias `nessie cherry-pick`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.commands.merge import Behavior, DryRun, ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
+from nessie_cli.cli.walks import commits_to_transplant
+
+EXAMPLES = (
+    "nessie transplant 8f31c0de",
+    "nessie transplant main..feature --onto release",
+    "nessie cherry-pick feature~1 feature --theirs db.sales.orders",
+)
+
+
+def transplant(
+    ctx: typer.Context,
+    words: Annotated[list[str], typer.Argument(metavar="REV|RANGE...", help="Commits, oldest first, or ranges of them.")],
+    *,
+    onto: Annotated[str | None, typer.Option("--onto", "-b", metavar="REF", help="The branch to write to (the current one).")] = None,
+    source: Annotated[str | None, typer.Option("--source", "-s", metavar="REF", help="The branch that hashes are taken from.")] = None,
+    message: Message = None,
+    dry_run: DryRun = False,
+    behavior: Behavior = BehaviorChoice.NORMAL,
+    ours: Ours = None,
+    theirs: Theirs = None,
+    resolve: Resolve = None,
+    follow_renames: FollowRenames = False,
+    expected_hash: ExpectedHash = None,
+) -> None:
+    """Apply commits to a branch once more, each as a commit of its own.
+
+    Messages, authors and properties are kept; -m replaces the message of a single commit.
+    """
+    call = Invocation.of(ctx)
+    branch = onto or call.reference_name()
+    repository = call.repository()
+    if source:
+        repository.reference(source)
+    commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
+    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash)
+    result = repository.transplant(branch, commits, merge_options(call, branch, choices))
+    show_result(call, result, "transplanted", f"{len(commits)} commit{'' if len(commits) == 1 else 's'}")

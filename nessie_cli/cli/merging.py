@@ -1,0 +1,125 @@
+"""What `nessie merge` and `nessie transplant` share: options to behaviors per key, the outcome, and what resolves a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.resolutions import Resolutions, command_line
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.repository.base import MergeOptions
+
+
+class BehaviorChoice(StrEnum):
+    """How `--behavior` spells the behaviors."""
+
+    NORMAL = "normal"
+    FORCE = "force"
+    DROP = "drop"
+
+
+class Choices(NamedTuple):
+    """The options of one call."""
+
+    message: str | None = None
+    dry_run: bool = False
+    behavior: BehaviorChoice = BehaviorChoice.NORMAL
+    ours: Sequence[str] = ()
+    theirs: Sequence[str] = ()
+    resolve: Sequence[str] = ()
+    follow_renames: bool = False
+    expected_hash: str | None = None
+
+
+def merge_options(call: Invocation, branch: str, choices: Choices) -> MergeOptions:
+    """The options as the repository takes them; reads the files of `--resolve`. Raises `InvalidInput` that names the option."""
+    call.resolutions = merge_resolutions(call, branch)
+    expected = choices.expected_hash
+    author = call.author()
+    return MergeOptions(
+        meta=CommitMeta(choices.message, authors=(author,) if author else ()) if choices.message is not None else None,
+        behaviors=list(_behaviors(call, branch, choices)),
+        default_behavior=MergeBehavior(choices.behavior.name),
+        follow_renames=choices.follow_renames,
+        expected_hash=call.repository().resolve(call.revision(expected)).hash if expected else None,
+        dry_run=choices.dry_run,
+    )
+
+
+def _behaviors(call: Invocation, branch: str, choices: Choices) -> Iterator[KeyBehavior]:
+    behavior_of = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
+    seen: dict[ContentKey, str] = {}
+    for option, texts in (("--ours", choices.ours), ("--theirs", choices.theirs), ("--resolve", choices.resolve)):
+        for text in texts:
+            key, file = _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
+            if key in seen:
+                raise InvalidInput(f"{option} {key}: the key is named by {seen[key]} already")
+            seen[key] = option
+            yield _resolved(call, branch, key, file) if file else KeyBehavior(key, behavior_of[option])
+
+
+def _key_and_file(text: str) -> tuple[ContentKey, str]:
+    """A key in quotes may hold a `=`, so the first one counts at which the left side is a key."""
+    for position in (i for i, char in enumerate(text) if char == "="):
+        with suppress(InvalidInput):
+            key = ContentKey.parse(text[:position])
+            if text[position + 1 :]:
+                return key, text[position + 1 :]
+    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, the file holding the content as REST JSON")
+
+
+def _resolved(call: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:
+    """The content of the file instead of both sides, provided that the target still has the content it has now."""
+    expected = call.repository().contents(branch, [key]).get(key)
+    if expected is None:
+        raise InvalidInput(f"--resolve {key}: '{branch}' has no such content; decide by --ours or --theirs")
+    content = _read_content(file)
+    return KeyBehavior(key, MergeBehavior.NORMAL, expected, content if content.id else content.with_id(expected.id))
+
+
+def _read_content(file: str) -> Content:
+    import sys
+
+    from nessie_cli.wire.decode import decode_content
+
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"--resolve: {file}: {error.strerror}") from None
+    return decode_content(data, "stdin" if file == "-" else file, allow_unknown=True)
+
+
+def show_result(call: Invocation, result: MergeResult, verb: str, source: str) -> None:
+    """Print what a merge or transplant did: the keys on stdout, what happened on stderr."""
+    if call.wants_json:
+        from nessie_cli.wire.facts import merge_with_facts
+
+        call.answer(merge_with_facts(result))
+        return
+    from nessie_cli.render.merges import merge_headline, print_merge
+
+    if not call.options.quiet:
+        call.err.print_line(*merge_headline(result, verb, source, call.err))
+    print_merge(result, call.out)
+
+
+def merge_resolutions(call: Invocation, branch: str) -> Resolutions:
+    """The same command again with the decision added; what needs a namespace first says how to make it."""
+    again = [word for word in call.argv if word not in ("--dry-run", "--json", "--jsonl")]
+
+    def resolutions(conflict: Conflict) -> Sequence[str]:
+        if conflict.key is None:
+            return ()
+        key = str(conflict.key)
+        if conflict.type is ConflictType.NAMESPACE_ABSENT:
+            return (command_line("content", "put", key, "--type", "namespace", "-m", f"add {key}", "--ref", branch),)
+        lines = [command_line(*again, "--theirs", key), command_line(*again, "--ours", key)]
+        renamed = conflict.source_rename or conflict.target_rename
+        return [command_line(*again, "--follow-renames"), *lines] if renamed else lines
+
+    return resolutions

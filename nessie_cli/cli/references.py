@@ -1,0 +1,217 @@
+"""What `nessie branch` and `nessie tag` do: list, create, delete, rename and assign references of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.walks import only_reference_to
+from nessie_cli.cli.words import confirm
+from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.render.references import print_references
+from nessie_cli.render.terminal import Span
+from nessie_cli.wire.encode import encode_reference, encode_single_reference
+
+_PATTERN = frozenset("*?[")
+"""No reference name holds these: a word with one of them is a pattern."""
+
+
+class Wishes(NamedTuple):
+    """The options of one call of `branch` or `tag`."""
+
+    words: list[str]
+    listing: bool = False
+    contains: str | None = None
+    delete: bool = False
+    rename: bool = False
+    assign: bool = False
+    if_exists: bool = False
+    if_not_exists: bool = False
+    expected_hash: str | None = None
+    yes: bool = False
+    dry_run: bool = False
+
+
+def work_on_references(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    """Do what the options say; raises `InvalidInput` where they contradict each other or the words do not fit."""
+    actions: list[tuple[bool, Callable[[Invocation, ReferenceType, Wishes], None]]] = [
+        (wishes.listing or wishes.contains is not None, _list),
+        (wishes.delete, _delete),
+        (wishes.rename, _rename),
+        (wishes.assign, _assign),
+    ]
+    wanted = [action for chosen, action in actions if chosen]
+    if len(wanted) > 1:
+        raise InvalidInput("only one of -l, -d, -m and -f at a time")
+    action = wanted[0] if wanted else _create if wishes.words else _list
+    action(call, type_, wishes)
+
+
+def _words(wishes: Wishes, least: int, most: int, usage: str) -> list[str]:
+    if not least <= len(wishes.words) <= most:
+        raise InvalidInput(f"{len(wishes.words)} names given, expected: {usage}")
+    return wishes.words
+
+
+# -- list -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _list(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    names = _words(wishes, 0, 1, "-l [NAME|PATTERN]")
+    if names and not _PATTERN & set(names[0]):
+        _show(call, type_, names[0])
+        return
+    found = call.repository().references(type_, metadata=call.options.verbose)
+    if names:
+        found = (reference for reference in found if fnmatchcase(reference.name, names[0]))
+    if wishes.contains is not None:
+        found = _containing(call, found, wishes.contains)
+    _print(call, found)
+
+
+def _print(call: Invocation, found: Iterable[Reference]) -> None:
+    if call.wants_json:
+        call.answer_listing("references", map(encode_reference, found), hasMore=False, token=None)
+    else:
+        print_references(found, call.out, current=call.head.name, verbose=call.options.verbose)
+
+
+def _show(call: Invocation, type_: ReferenceType, name: str) -> None:
+    reference = _existing(call, type_, name, metadata=call.options.verbose)
+    if call.wants_json:
+        call.answer(encode_single_reference(reference))
+    else:
+        _print(call, [reference])
+
+
+def _containing(call: Invocation, references: Iterable[Reference], revision: str) -> Iterator[Reference]:
+    repository = call.repository()
+    commit = repository.resolve(call.revision(revision)).hash
+    return (reference for reference in references if repository.is_ancestor(commit, reference.hash))
+
+
+def _existing(call: Invocation, type_: ReferenceType, name: str, *, metadata: bool = False) -> Reference:
+    reference = call.repository().reference(name, metadata=metadata)
+    if reference.type is not type_:
+        raise InvalidInput(f"'{name}' is a {reference.type.lower()}, not a {type_.lower()}; use `nessie {reference.type.lower()}`")
+    return reference
+
+
+# -- create -----------------------------------------------------------------------------------------------------------------------------
+
+
+def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    name, *start = _words(wishes, 1, 2, "NAME [START]")
+    repository = call.repository()
+    target = repository.resolve(call.revision(start[0] if start else None)).hash
+    try:
+        reference = repository.create_reference(type_, name, target)
+    except AlreadyExists:
+        if not wishes.if_not_exists:
+            raise
+        _report(call, "exists already:", _existing(call, type_, name))
+    else:
+        _report(call, "created", reference)
+
+
+def _report(call: Invocation, verb: str, reference: Reference) -> None:
+    if call.wants_json:
+        call.answer(encode_single_reference(reference))
+    else:
+        call.say(f"{verb} {reference.type.lower()} ", Span(reference.name, "name"), " at ", Span(call.out.hash(reference.hash), "hash"))
+
+
+# -- delete, rename, assign ---------------------------------------------------------------------------------------------------------------
+
+
+def _expected(call: Invocation, reference: Reference, wishes: Wishes) -> str:
+    """The hash at which the caller wants the reference to stand; where nothing is said, the one it has."""
+    if wishes.expected_hash is None:
+        return reference.hash
+    return call.repository().resolve(call.revision(wishes.expected_hash)).hash
+
+
+def _delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    if not wishes.words or (wishes.expected_hash and len(wishes.words) > 1):
+        raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
+    found = list(_to_delete(call, type_, wishes))
+    if call.workspace and call.workspace.current_reference() in [reference.name for reference in found]:
+        raise InvalidInput(f"'{call.workspace.current_reference()}' is the current reference of this workspace; `nessie switch` to another one first")
+    lost = [reference.name for reference in found if only_reference_to(call.repository(), reference.hash, reference.name)]
+    if lost and not wishes.dry_run:
+        confirm(call, f"Only {', '.join(lost)} leads to some commits. Delete?", yes=wishes.yes)
+    deleted = [reference if wishes.dry_run else _delete_one(call, reference, wishes) for reference in found]
+    _report_deleted(call, deleted, lost, wishes)
+
+
+def _to_delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> Iterator[Reference]:
+    """All of them are looked up before the first one goes."""
+    default = call.repository().config().default_branch
+    for name in dict.fromkeys(wishes.words):
+        if name == default:
+            raise InvalidInput(f"'{name}' is the default branch of this repository; it cannot be deleted")
+        try:
+            yield _existing(call, type_, name)
+        except ReferenceNotFound:
+            if not wishes.if_exists:
+                raise
+
+
+def _delete_one(call: Invocation, reference: Reference, wishes: Wishes) -> Reference:
+    return call.repository().delete_reference(reference.name, expected_hash=_expected(call, reference, wishes))
+
+
+def _report_deleted(call: Invocation, deleted: list[Reference], lost: list[str], wishes: Wishes) -> None:
+    if call.wants_json:
+        documents = [encode_single_reference(reference) for reference in deleted]
+        call.answer(documents[0] if len(documents) == 1 else {"references": [document["reference"] for document in documents]})
+        return
+    for reference in deleted:
+        verb = "would delete" if wishes.dry_run else "deleted"
+        call.say(f"{verb} {reference.type.lower()} ", Span(reference.name, "name"), " at ", Span(call.out.hash(reference.hash), "hash"))
+        only = " (nothing else leads to its last commits)" if reference.name in lost else ""
+        if not wishes.dry_run:
+            call.note(f"`nessie undo {reference.name}` brings it back{only}")
+
+
+def _rename(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    words = _words(wishes, 1, 2, "-m [OLD] NEW")
+    old, new = words if len(words) > 1 else (call.reference_name(), words[0])
+    reference = _existing(call, type_, old)
+    if wishes.dry_run:
+        _report(call, f"would rename {old} to {new}:", reference)
+        return
+    renamed = call.repository().rename_reference(old, new, expected_hash=_expected(call, reference, wishes))
+    follow_rename(call, old, new)
+    _report(call, f"renamed {old} to", renamed)
+
+
+def follow_rename(call: Invocation, old: str, new: str) -> None:
+    """Let the workspace work on the new name where it worked on the old one."""
+    if call.workspace and call.workspace.current_reference() == old:
+        call.workspace.set_current_reference(new)
+
+
+def _assign(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    name, to = _words(wishes, 2, 2, "-f NAME TARGET")
+    repository = call.repository()
+    try:
+        reference = _existing(call, type_, name)
+    except NotFound:
+        if not wishes.if_exists:
+            raise
+        return
+    target = repository.resolve(call.revision(to)).hash
+    backwards = not repository.is_ancestor(reference.hash, target)
+    if wishes.dry_run:
+        _report(call, "would assign", Reference(type_, name, target))
+        return
+    if backwards and only_reference_to(repository, reference.hash, name):
+        confirm(call, f"Only {name} leads to some of its commits. Assign it elsewhere?", yes=wishes.yes)
+    assigned = repository.assign_reference(name, target, expected_hash=_expected(call, reference, wishes))
+    _report(call, "assigned", assigned)
+    if backwards:
+        call.note(f"`nessie undo {name}` takes it back to {call.err.hash(reference.hash)}")

@@ -1,0 +1,71 @@
+"""What the reflog says about how to take the last move of a reference back. An undo is a move as well: undoing it is redoing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.model import Reference, ReferenceType, ReflogEntry
+from nessie_cli.repository.base import Repository
+
+RENAME = "rename"
+
+
+class Step(NamedTuple):
+    """One way to undo: what it does in words, the reference as it will be (hash None: it will not exist), and the call that does it.
+
+    `renamed` is the name that it has now, where the step renames it.
+    """
+
+    verb: str
+    name: str
+    type: ReferenceType
+    before: str | None
+    after: str | None
+    act: Callable[[], Reference]
+    renamed: str | None = None
+
+
+def plan(repository: Repository, name: str, to: int | None = None) -> Step:
+    """How to bring a reference to where it was before its last move, or right after the move number `to`.
+
+    Raises `ReferenceNotFound` for a name that never was one, `InvalidInput` where there is nothing to undo.
+    """
+    last = next(repository.reflog(name), None)
+    if last is None:
+        raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+    if to is None and last.operation == RENAME:
+        return _rename_back(repository, last)
+    target = last.before if to is None else _position(repository, name, to)
+    if target == last.after:
+        raise InvalidInput(f"'{name}' is there already: nothing to undo")
+    return _step(repository, last, target)
+
+
+def _position(repository: Repository, name: str, to: int) -> str | None:
+    for entry in repository.reflog(name):
+        if entry.number == to:
+            return entry.after
+    raise InvalidInput(f"--to {to}: the reflog of '{name}' has no such move; `nessie reflog {name}` lists them")
+
+
+def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step:
+    name, now = last.reference, last.after
+    if target is None:
+        assert now is not None
+        return Step("deleted", name, last.type, now, None, lambda: repository.delete_reference(name, expected_hash=now))
+    if now is None:
+        return Step("brought back", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target))
+    return Step("moved", name, last.type, now, target, lambda: repository.assign_reference(name, target, expected_hash=now))
+
+
+def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
+    """A rename is two neighbours in the reflog: first the new name appears, then the old one goes."""
+    wanted = last.number + (1 if last.before is None else -1)
+    other = next((entry for entry in repository.reflog() if entry.number <= wanted), None)
+    if other is None or other.number != wanted or other.operation != RENAME:
+        raise InvalidInput(f"'{last.reference}' was renamed, but its other name is not in the reflog")
+    old, new = (other.reference, last.reference) if last.before is None else (last.reference, other.reference)
+    hash_ = repository.reference(new).hash
+    return Step("renamed", old, last.type, hash_, hash_, lambda: repository.rename_reference(new, old, expected_hash=hash_), renamed=new)
