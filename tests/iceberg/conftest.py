@@ -20,7 +20,7 @@ class FolderCatalog(MetastoreCatalog, NoopCatalog):
         super().__init__("folder", warehouse=str(warehouse))
         self.newest: dict[tuple[str, ...], str] = {}
 
-    def load_namespace_properties(self, namespace: Any) -> dict[str, str]:
+    def load_namespace_properties(self, namespace: Any) -> dict[str, str]:  # noqa: ARG002 - the library names it
         return {}
 
     def create_table(self, identifier: Any, schema: Any, *args: Any, **kwargs: Any) -> Table:

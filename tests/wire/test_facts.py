@@ -1,0 +1,151 @@
+"""What the command line's JSON adds: the shapes of REST v2 stay whole, attributes come on top."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from nessie_cli.errors import (
+    AmbiguousHash,
+    ContentNotFound,
+    DamagedObject,
+    InvalidInput,
+    MergeConflict,
+    OutcomeUnknown,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Conflict,
+    ConflictType,
+    ContentKey,
+    Entry,
+    IcebergTable,
+    LogEntry,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+    Problem,
+    ProblemKind,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    Rename,
+)
+from nessie_cli.wire import encode, facts
+
+KEY = ContentKey(("t",))
+NEW = ContentKey(("u",))
+MAIN = Reference(ReferenceType.BRANCH, "main", "aa")
+BY = CommitMeta("nightly load", ("etl",), hash="8f31")
+
+
+def table(snapshot: int) -> IcebergTable:
+    return IcebergTable(id="i", metadata_location="f", snapshot_id=snapshot)
+
+
+CONFLICT = Conflict(ConflictType.VALUE_DIFFERS, KEY, "values differ", table(1), table(2), table(3), BY)
+
+
+def contains(whole: object, part: object) -> bool:
+    """Whether every attribute of `part` is in `whole`, at every depth."""
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(name in whole and contains(whole[name], value) for name, value in part.items())
+    if isinstance(whole, list) and isinstance(part, list):
+        return len(whole) == len(part) and all(map(contains, whole, part))
+    return whole == part
+
+
+def test_a_conflict_carries_the_three_states_the_commit_and_the_way_out():
+    body = facts.conflict_with_facts(CONFLICT, ["nessie reset t"])
+    assert body == {
+        "conflictType": "VALUE_DIFFERS",
+        "key": {"elements": ["t"]},
+        "message": "values differ",
+        "expected": encode.encode_content(table(1)),
+        "actual": encode.encode_content(table(2)),
+        "proposed": encode.encode_content(table(3)),
+        "changedBy": encode.encode_commit_meta(BY),
+        "resolutions": ["nessie reset t"],
+    }
+
+
+def test_a_rename_is_told_only_where_there_is_one():
+    renamed = Conflict(ConflictType.KEY_CONFLICT, KEY, "m", source_rename=Rename(KEY, NEW, BY), target_rename=Rename(KEY, NEW))
+    body = facts.conflict_with_facts(renamed)
+    assert body["sourceRename"] == {"from": {"elements": ["t"]}, "to": {"elements": ["u"]}, "by": encode.encode_commit_meta(BY)}
+    assert body["targetRename"]["by"] is None
+    assert (body["expected"], body["changedBy"], body["resolutions"]) == (None, None, [])
+    assert "sourceRename" not in facts.conflict_with_facts(CONFLICT)
+
+
+def test_a_conflict_error_says_where_and_asks_for_resolutions_of_each_conflict():
+    error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
+    details = facts.error_with_facts(error, lambda c: [f"fix {c.key}"])["errorDetails"]
+    assert (details["reference"], details["hash"], details["expectedHash"]) == ("main", "8f31", "51b0")
+    assert [c["resolutions"] for c in details["conflicts"]] == [["fix t"]]
+    assert contains(details, encode.encode_error(error)["errorDetails"])
+
+
+def test_a_failed_merge_lists_only_keys_in_conflict_and_the_whole_result_beside_them():
+    result = MergeResult(
+        "main", "aa", None, "bb", "aa", applied=False, successful=False,
+        details=(MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, table(3), table(2)), MergeDetail(NEW, MergeBehavior.NORMAL)),
+    )  # fmt: skip
+    details = facts.error_with_facts(MergeConflict("m", [CONFLICT], result))["errorDetails"]
+    assert [c["key"]["elements"] for c in details["conflicts"]] == [["t"]]
+    assert details["mergeResult"] == encode.encode_merge_result(result)
+    body = facts.merge_with_facts(result, lambda _: ["fix"])
+    assert contains(body, encode.encode_merge_result(result))
+    assert body["details"][0]["source"] == encode.encode_content(table(3))
+    assert body["details"][0]["conflict"]["resolutions"] == ["fix"]
+    assert "conflict" not in body["details"][1]
+
+
+@pytest.mark.parametrize(
+    ("error", "details"),
+    [
+        (InvalidInput("m"), None),
+        (ReferenceConflict("m"), None),
+        (AmbiguousHash("m", [("2e1c00", "first"), ("2e1cff", "second")]),
+         {"type": "HASH_CANDIDATES", "candidates": [{"hash": "2e1c00", "message": "first"}, {"hash": "2e1cff", "message": "second"}]}),
+        (OutcomeUnknown("m", "r1"), {"type": "REQUEST", "requestId": "r1"}),
+        (DamagedObject("m", "ab"), {"type": "OBJECT", "objectId": "ab"}),
+        (DamagedObject("m"), None),
+        (ReferenceNotFound("m", "dev"), {"type": "NAME", "name": "dev"}),
+        (ContentNotFound("m", KEY), {"type": "CONTENT_KEY", "contentKey": {"elements": ["t"]}}),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_an_error_carries_the_facts_of_its_kind(error, details):
+    body = facts.error_with_facts(error)
+    assert body == encode.encode_error_line(error) | ({"errorDetails": details} if details else {})
+
+
+def test_other_shapes_gain_attributes_and_lose_none():
+    result = CommitResult(MAIN, {KEY: "i"}, applied=False)
+    assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {"wasApplied": False}
+    entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
+    assert facts.entry_with_facts(entry) == encode.encode_entry(entry) | {"valueHash": "ff", "cacheKey": "i:ff"}
+    logged = LogEntry(BY, 7)
+    assert facts.log_entry_with_facts(logged) == encode.encode_log_entry(logged) | {"height": 7}
+
+
+def test_the_reflog_and_problems_have_plain_shapes():
+    moved = ReflogEntry(4, "main", ReferenceType.BRANCH, None, "aa", datetime(2026, 1, 1, tzinfo=UTC), "me", "create", "m", "r1")
+    assert facts.reflog_entry(moved) == {
+        "number": 4,
+        "reference": "main",
+        "type": "BRANCH",
+        "before": None,
+        "after": "aa",
+        "time": "2026-01-01T00:00:00Z",
+        "who": "me",
+        "operation": "create",
+        "message": "m",
+        "requestId": "r1",
+    }
+    assert facts.problem(Problem(ProblemKind.MISSING, "aa", "m")) == {"kind": "MISSING", "where": "aa", "message": "m"}
