@@ -160,7 +160,7 @@ class _LevelEdit:
     def apply(self, edits: Sequence[Edit]) -> list[Edit]:
         position = fetched = 0
         while position < len(edits):
-            if self._level == 0 and position >= fetched:
+            if self._level == 0 and position >= fetched and len(edits) > 1:
                 fetched = position + WINDOW
                 # Warms the cache, a level per round trip; the cursor then finds its nodes without asking the store.
                 get(self._objects, self._root, [key for key, _ in edits[position:fetched]])

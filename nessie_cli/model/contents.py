@@ -67,13 +67,8 @@ class Content(Struct, frozen=True, kw_only=True):
 
     def attributes(self) -> dict[str, Any]:
         """All attributes but `type` and `id`, under their JSON names, None included."""
-        return {name: _plain(getattr(self, field_name)) for field_name, name in _attribute_names(type(self))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
+        attributes = {name: getattr(self, field_name) for field_name, name in _attribute_names(type(self))}
+        return {name: list(value) if type(value) is tuple else value for name, value in attributes.items()}
 
 
 _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -163,6 +158,10 @@ class Namespace(Content, frozen=True, kw_only=True):
         for name, value in self.properties.items():
             _text(self.type, "properties", name)
             _text(self.type, f"properties[{name}]", value)
+
+    def attributes(self) -> dict[str, Any]:
+        """All attributes but `type` and `id`, under their JSON names."""
+        return {"elements": list(self.elements), "properties": dict(self.properties)}
 
 
 class UDF(Content, frozen=True, kw_only=True):

@@ -33,11 +33,13 @@ def commit(
     """Put one commit on a branch, or raise with every conflict."""
     check_client_meta(request.meta)
     objects = branches.objects(spill=not request.dry_run)
-    seen = branches.expected(objects, branches.find(request.branch, "commit"), request.expected_hash)
+    first = branches.find(request.branch, "commit")
+    seen = branches.expected(objects, first, request.expected_hash)
     batch = Batch(objects, operations)
 
     def attempt(branch: StoredReference) -> tuple[Id | None, CommitResult]:
-        expected = branches.expected(objects, branch, seen.hex())
+        # The expected commit stays an ancestor unless somebody assigned the branch elsewhere.
+        expected = seen if branch is first else branches.expected(objects, branch, seen.hex())
         head = branch.target
         applied = apply_batch(
             objects,
@@ -53,7 +55,7 @@ def commit(
         result = CommitResult(as_branch(branch.name, head if request.dry_run else new), AddedIds(applied.added), applied=not request.dry_run)
         return (None if request.dry_run else new), result
 
-    return branches.advance(request.branch, "commit", objects, attempt, request_id=request.request_id)
+    return branches.advance(request.branch, "commit", objects, attempt, first=first, request_id=request.request_id)
 
 
 def _draft(objects: Objects, head: Id, applied: Applied, meta: CommitMeta, circumstances: Circumstances) -> Id:

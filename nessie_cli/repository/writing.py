@@ -101,26 +101,29 @@ class Branch:
         objects: Objects,
         attempt: Callable[[StoredReference], tuple[Id | None, R]],
         *,
-        message: str = "",
+        first: StoredReference | None = None,
         request_id: str | None = None,
     ) -> R:
-        """Draft by `attempt` (new HEAD or None, and the answer) and write, until it is written or `attempt` raises."""
+        """Draft by `attempt` (new HEAD or None, and the answer) and write, until it is written or `attempt` raises.
+
+        `first` is where the caller just saw the branch: the first try takes its word for it.
+        """
         base = dict(objects.pending)
         for number in range(MOST_TRIES):
             with self._store.exclusive() if number >= OPTIMISTIC_TRIES else nullcontext():
-                branch = self.find(name, verb)
+                branch = first if first and number == 0 else self.find(name, verb)
                 objects.pending = dict(base)
                 head, answer = attempt(branch)
                 if head is None:
                     return answer
-                move = self._move(branch, head, verb, message, request_id)
+                move = self._move(branch, head, verb, request_id)
                 written = self._write(objects, move)
             if written:
                 objects.keep()
                 return answer
         raise ReferenceMoved(f"The {verb} operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
 
-    def _move(self, branch: StoredReference, head: Id, verb: str, message: str, request_id: str | None) -> Move:
+    def _move(self, branch: StoredReference, head: Id, verb: str, request_id: str | None) -> Move:
         at = self._circumstances
         return Move(
             name=branch.name,
@@ -130,7 +133,7 @@ class Branch:
             time=at.clock(),
             who=at.who,
             operation=verb,
-            message=message,
+            message="",
             request_id=request_id or at.random(8).hex(),
         )
 
