@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nessie_cli.cli.resolutions import Resolutions
     from nessie_cli.commitspec import CommitRange, CommitSpec
+    from nessie_cli.model import ContentKey
     from nessie_cli.render.terminal import Span, Terminal
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.folder import Workspace
@@ -29,7 +30,8 @@ NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie
 class Invocation:
     """What one command line was given, and what follows from it. Nothing is looked up before it is asked for.
 
-    A command that can meet conflicts sets `resolutions`: what the diagnostics offer for each of them.
+    A command that can meet conflicts sets `resolutions`: what the diagnostics offer for each of them; where it submits a batch, only the
+    `renames` in it, since half a rename cannot be staged again.
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
@@ -37,6 +39,7 @@ class Invocation:
         self.options = GlobalOptions()
         self.answered = False
         self.resolutions: Resolutions | None = None
+        self.renames: Mapping[ContentKey, ContentKey] = {}
         self._repository: Repository | None = None
 
     @staticmethod

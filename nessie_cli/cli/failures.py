@@ -74,7 +74,7 @@ def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     call.err.print_line(f"nessie: {error.message}")
     for line in [hint] if hint else hints_for(error, call):
         call.err.print_line(line)
-    if isinstance(error, errors.ReferenceConflict) and error.conflicts:
+    if isinstance(error, errors.ReferenceConflict) and error.conflicts and not call.wants_json:
         from nessie_cli.render.conflicts import conflict_lines
 
         call.err.print_lines(conflict_lines(conflict_report(error, call), call.err))

@@ -53,14 +53,14 @@ def _run(argv: list[str]) -> int:
     try:
         try:
             _invoke(call)
-        finally:
-            call.close()
-    except (BrokenPipeError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
-        from nessie_cli.cli.failures import report
+        except (BrokenPipeError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
+            from nessie_cli.cli.failures import report
 
-        return report(error, call)
+            return report(error, call)
+    finally:
+        call.close()
     return 0
 
 

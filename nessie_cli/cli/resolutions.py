@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
     from nessie_cli.render.conflicts import ConflictReport
 
+HASH_DIGITS = 12
+"""As many digits of a hash as a command line shows that is to be pasted."""
+
 Resolutions = Callable[[Conflict], Sequence[str]]
 
 TYPE_OPTION: Mapping[str, str] = {
@@ -66,41 +69,58 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def batch_resolutions(head: str | None) -> Resolutions:
-    """How to resolve the conflicts of the staged batch: accept the state at `head` for the key and stage again, or take the operation out."""
+def batch_resolutions(head: str | None, renames: Mapping[ContentKey, ContentKey] | None = None) -> Resolutions:
+    """How to resolve the conflicts of the staged batch: stage again what has then seen the state at `head`, or take the operation out.
+
+    `renames` are those of the batch: half a rename cannot be staged again.
+    """
+    moved = renames or {}
 
     def resolutions(conflict: Conflict) -> list[str]:
-        if conflict.key is None:
+        key = conflict.key
+        if key is None:
             return []
-        key = str(conflict.key)
-        special = _SPECIAL.get(conflict.type)
-        found = special(conflict.key) if special else [_again(conflict, key, head)]
-        return [*found, command_line("reset", key)] if conflict.type is not ConflictType.NAMESPACE_ABSENT else found
+        if special := _SPECIAL.get(conflict.type):
+            return special(key)
+        seen = ("--expected-hash", head[:HASH_DIGITS]) if head else ()
+        if key in moved:
+            again = [command_line("content", "rename", str(key), str(moved[key]), *seen)] if conflict.actual else []
+        elif key in moved.values():
+            again = []
+        else:
+            again = _again(conflict, str(key), seen)
+        return [*again, command_line("reset", str(key))]
 
     return resolutions
 
 
 _SPECIAL: Mapping[ConflictType, Callable[[ContentKey], list[str]]] = {
     ConflictType.NAMESPACE_ABSENT: lambda key: [command_line("content", "put", str(key), "--type", "namespace")],
-    ConflictType.NAMESPACE_NOT_EMPTY: lambda key: [command_line("content", "list", str(key))],
+    ConflictType.NAMESPACE_NOT_EMPTY: lambda key: [command_line("content", "list", str(key)), command_line("reset", str(key))],
     ConflictType.NOT_A_NAMESPACE: lambda key: [command_line("content", "show", str(key))],
 }
 
 
-def _again(conflict: Conflict, key: str, head: str | None) -> str:
-    """The command that stages the operation again, as one that has seen what is there now."""
-    seen = ["--expected-hash", head] if head else []
-    if conflict.proposed is None:
-        return command_line("content", "delete", key, *seen)
-    if conflict.proposed == conflict.expected:
-        return command_line("content", "unmodified", key, *seen)
-    differs = conflict.actual is not None and conflict.actual.type_name != conflict.proposed.type_name
-    return command_line("content", "replace" if differs else "put", key, *put_options(conflict.proposed), *seen)
+def _again(conflict: Conflict, key: str, seen: Sequence[str]) -> list[str]:
+    """The command that stages the operation again, as one that has seen what is there now; none where nothing is there to be deleted or kept."""
+    if conflict.proposed is None or conflict.proposed == conflict.expected:
+        verb = "delete" if conflict.proposed is None else "unmodified"
+        return [command_line("content", verb, key, *seen)] if conflict.actual else []
+    verb = "replace" if conflict.actual and _is_another(conflict) else "put"
+    return [command_line("content", verb, key, *put_options(conflict.proposed), *seen)]
+
+
+def _is_another(conflict: Conflict) -> bool:
+    """Whether the proposed content is another one than that which is there, or than that which was expected."""
+    proposed, actual, expected = conflict.proposed, conflict.actual, conflict.expected
+    if proposed is None or actual is None:
+        return False
+    return proposed.type_name != actual.type_name or (expected is not None and proposed.id != expected.id)
 
 
 def resolutions_of(error: NessieError, call: Invocation) -> Resolutions:
     """What the command that failed offers (`call.resolutions`), else what resolves a conflict of the batch."""
-    return call.resolutions or batch_resolutions(error.head if isinstance(error, ReferenceConflict) else None)
+    return call.resolutions or batch_resolutions(error.head if isinstance(error, ReferenceConflict) else None, call.renames)
 
 
 def conflict_report(error: ReferenceConflict, call: Invocation) -> ConflictReport:

@@ -25,5 +25,13 @@ def everything() -> Mapping[str, str]:
 
 
 def system_user() -> str:
-    """The name that the operating system knows for who runs this, for the reflog; never fails."""
-    return variable("LOGNAME") or variable("USER") or variable("USERNAME") or ""
+    """The name that the operating system knows for who runs this, for the reflog; an empty text where it knows none."""
+    named = variable("LOGNAME") or variable("USER") or variable("USERNAME")
+    if named:
+        return named
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return ""

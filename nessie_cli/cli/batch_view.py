@@ -1,0 +1,58 @@
+"""The staged batch for people and programs: one row or one JSON operation per change, renames as one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nessie_cli.cli.resolutions import TYPE_OPTION
+from nessie_cli.model import Delete, Put, Unchanged
+from nessie_cli.workspace.batch import Batch, Staged, encode_batch
+from nessie_cli.workspace.staging import renames
+
+
+class Change(NamedTuple):
+    """One change that a batch makes: what happens, to which key, and the content type (or, for a rename, the new key)."""
+
+    verb: str
+    key: str
+    what: str
+
+
+STYLES = {"create": "created", "update": "updated", "replace": "updated", "rename": "renamed", "delete": "deleted", "unmodified": "label"}
+"""How each verb is shown."""
+
+
+def changes_of(staged: tuple[Staged, ...]) -> list[Change]:
+    """What staged operations amount to, in the order they were staged."""
+    moved = renames(staged)
+    targets = set(moved.values())
+    found: dict[str, Change] = {}
+    for item in staged:
+        key = str(item.key)
+        if item.key in moved and isinstance(item.operation, Delete):
+            found[key] = Change("rename", key, str(moved[item.key]))
+        elif item.key not in targets:
+            found[key] = Change("replace" if key in found else _verb(item), key, _type(item))
+    return list(found.values())
+
+
+def _verb(item: Staged) -> str:
+    if isinstance(item.operation, Delete):
+        return "delete"
+    if isinstance(item.operation, Unchanged):
+        return "unmodified"
+    if item.seen is None:
+        return "create"
+    return "update" if item.operation.content.id == item.seen.id else "replace"
+
+
+def _type(item: Staged) -> str:
+    content = item.operation.content if isinstance(item.operation, Put) else item.seen
+    return TYPE_OPTION.get(content.type_name, content.type_name) if content else ""
+
+
+def batch_document(batch: Batch | None, reference: str) -> dict[str, Any]:
+    """The JSON of what is staged; no operations where nothing is."""
+    body = encode_batch(batch) if batch else {"begunAt": None, "operations": []}
+    body.pop("version", None)
+    return {"reference": reference, **body}

@@ -1,0 +1,86 @@
+"""`nessie commit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.commit_meta import message_of, meta_of
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, submit_staged
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta, Operation
+
+EXAMPLES = (
+    "nessie commit -m 'nightly load'",
+    "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run",
+    "nessie commit --batch operations.json -m 'bulk load' --ref main",
+)
+Texts = list[str] | None
+
+
+def commit(
+    ctx: typer.Context,
+    *,
+    message: Annotated[Texts, typer.Option("-m", "--message", metavar="MSG", help="The message; several are paragraphs.", show_default=False)] = None,
+    file: Annotated[str | None, typer.Option("-F", "--file", metavar="FILE|-", help="Read the message from a file.")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="FILE|-", help="Commit the operations of a file instead of the staged ones.")] = None,
+    author: Annotated[Texts, typer.Option(metavar="A", help="An author; repeat it.", show_default=False)] = None,
+    signed_off_by: Annotated[Texts, typer.Option(metavar="S", help="Who signed it off; repeat it.", show_default=False)] = None,
+    properties: Annotated[Texts, typer.Option("--property", metavar="K=V", help="A property; repeat it.", show_default=False)] = None,
+    author_time: Annotated[str | None, typer.Option(metavar="TIME", help="When the change was made, such as 2026-01-31T12:00:00Z.")] = None,
+    expected_hash: Annotated[str | None, typer.Option(metavar="HASH", help="The commit you started from; what changed since conflicts.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would happen, write nothing.")] = False,
+) -> None:
+    """Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.
+
+    --batch takes REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON lines, one operation a line.
+    """
+    call = Invocation.of(ctx)
+    written, operations = _read_batch(batch) if batch is not None else (None, None)
+    text = message_of(message, file) or (written.message if written else None)
+    if text is None:
+        raise InvalidInput("a commit needs a message: -m MSG or -F FILE")
+    authors = author or (written.authors if written else None)
+    said = meta_of(call, text, authors=authors, signed_off_by=signed_off_by, properties=properties, author_time=author_time)
+    meta = _over(written, said) if written else said
+    branch = call.reference_name()
+    expected = call.repository().resolve(call.revision(expected_hash)).hash if expected_hash else None
+    submission = Submission(branch, meta, expected, dry_run)
+    submitted = submit_staged(call, submission) if operations is None else _submit_file(call, submission, operations)
+    from nessie_cli.cli.committed import print_committed
+
+    print_committed(call, submitted, branch)
+
+
+def _read_batch(name: str) -> tuple[CommitMeta | None, list[Operation]]:
+    from nessie_cli.cli.input import read_bytes
+    from nessie_cli.wire.decode import decode_batch
+
+    return decode_batch(read_bytes(name, "--batch"), "stdin" if name == "-" else name)
+
+
+def _over(written: CommitMeta, said: CommitMeta) -> CommitMeta:
+    """What the options say in the place of what the batch says itself."""
+    return CommitMeta(
+        message=said.message,
+        authors=said.authors,
+        signed_off_by=said.signed_off_by or written.signed_off_by,
+        author_time=said.author_time or written.author_time,
+        properties={**written.properties, **said.properties},
+    )
+
+
+def _submit_file(call: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
+    repository = call.repository()
+    head_of_branch(repository, submission.branch)
+    result = repository.commit(
+        submission.branch,
+        operations,
+        submission.meta,
+        expected_hash=submission.expected_hash,
+        request_id=new_request_id(),
+        dry_run=submission.dry_run,
+    )
+    return Submitted(result, len({operation.key for operation in operations}))

@@ -1,0 +1,52 @@
+"""`nessie content list`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.content_fields import type_of
+from nessie_cli.cli.context import Invocation
+from nessie_cli.model import ContentKey, Entry, KeyRange
+
+EXAMPLES = ("nessie content list", "nessie content list db.sales --type iceberg-table", "nessie content list --at main~10 --jsonl")
+
+
+def content_list(
+    ctx: typer.Context,
+    prefix: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and what is below it.", show_default=False)] = None,
+    *,
+    type_: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only contents of this type.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="REV", help="Where to look; HEAD, when it is left out.")] = None,
+) -> None:
+    """List the keys of the catalog with content type and content id; with -v or JSON the contents as well."""
+    call = Invocation.of(ctx)
+    repository = call.repository()
+    wanted_type = type_of(type_) if type_ else None
+    keys = KeyRange(prefix=ContentKey.parse(prefix)) if prefix else KeyRange()
+    effective = repository.resolve(call.revision(at))
+    contents = call.wants_json or call.options.verbose
+    entries = (e for e in repository.entries(effective.hash, keys, content=contents) if wanted_type in (None, e.type))
+    if call.wants_json:
+        from nessie_cli.wire.encode import encode_reference
+        from nessie_cli.wire.facts import entry_with_facts
+
+        page = {"hasMore": False, "token": None, "effectiveReference": encode_reference(effective)}
+        call.answer_listing("entries", map(entry_with_facts, entries), **page)
+    else:
+        _print(call, entries)
+
+
+def _print(call: Invocation, entries: Iterable[Entry]) -> None:
+    from nessie_cli.cli.resolutions import TYPE_OPTION
+    from nessie_cli.render.merges import summary
+    from nessie_cli.render.terminal import Column
+
+    columns = [Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash")]
+    rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id] for e in entries)
+    if call.options.verbose:
+        columns.append(Column("CONTENT", "", "cut"))
+        rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id, summary(e.content)] for e in entries)
+    call.out.print_table(columns, rows, paged=True)

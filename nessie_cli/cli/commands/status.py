@@ -1,0 +1,118 @@
+"""`nessie status`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.submission import Submission, settle, submit
+from nessie_cli.errors import ReferenceConflict
+from nessie_cli.model import CommitMeta, Reference, ReferenceType
+from nessie_cli.repository.base import AheadBehind
+from nessie_cli.workspace.batch import Batch, BatchFile
+from nessie_cli.workspace.staging import renames
+
+EXAMPLES = ("nessie status", "nessie status --json")
+
+
+class Status(NamedTuple):
+    """All that `status` tells."""
+
+    reference: Reference
+    default_branch: str
+    distance: AheadBehind | None
+    batch: Batch | None
+    refusal: ReferenceConflict | None
+
+
+def status(ctx: typer.Context) -> None:
+    """Show the current reference, the staged batch, and what would conflict if it were committed now."""
+    call = Invocation.of(ctx)
+    found = _status(call)
+    if call.wants_json:
+        call.answer(_document(found, call))
+    else:
+        _print(found, call)
+
+
+def _status(call: Invocation) -> Status:
+    repository = call.repository()
+    default = repository.config().default_branch
+    reference = repository.reference(call.reference_name())
+    distance = repository.ahead_behind(reference.hash, default) if reference.name != default else None
+    batch = _batch(call)
+    refusal = _refusal(call, reference, batch) if batch and reference.type is ReferenceType.BRANCH else None
+    return Status(reference, default, distance, batch, refusal)
+
+
+def _batch(call: Invocation) -> Batch | None:
+    """What is staged; what an earlier, unanswered submission has committed is no longer."""
+    if call.workspace is None:
+        return None
+    file = BatchFile(call.workspace)
+    batch = file.read()
+    if batch is None or batch.request_id is None:
+        return batch
+    with file.changing():
+        batch, done = settle(call, file)
+    if done is not None:
+        call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}")
+    return batch
+
+
+def _refusal(call: Invocation, reference: Reference, batch: Batch) -> ReferenceConflict | None:
+    """The conflicts of a dry run. It carries no request id: that belongs to submissions."""
+    call.renames = renames(batch.staged)
+    trial = Batch(batch.begun_at, batch.staged)
+    try:
+        submit(call.repository(), trial, Submission(reference.name, CommitMeta(""), dry_run=True))
+    except ReferenceConflict as error:
+        return error
+    return None
+
+
+def _document(found: Status, call: Invocation) -> dict[str, object]:
+    from nessie_cli.cli.batch_view import batch_document
+    from nessie_cli.cli.resolutions import resolutions_of
+    from nessie_cli.wire.encode import encode_reference
+    from nessie_cli.wire.facts import conflict_with_facts
+
+    refusal = found.refusal
+    conflicts = [conflict_with_facts(c, resolutions_of(refusal, call)(c)) for c in refusal.conflicts] if refusal else []
+    return {
+        "reference": encode_reference(found.reference),
+        "defaultBranch": found.default_branch,
+        "ahead": found.distance.ahead if found.distance else 0,
+        "behind": found.distance.behind if found.distance else 0,
+        "batch": batch_document(found.batch, found.reference.name),
+        "conflicts": conflicts,
+    }
+
+
+def _print(found: Status, call: Invocation) -> None:
+    from nessie_cli.render.terminal import Span
+
+    kind = found.reference.type.value.lower()
+    call.say(f"on {kind} ", Span(found.reference.name, "name"), " at ", Span(call.out.hash(found.reference.hash), "hash"))
+    if found.distance:
+        call.say(f"{found.distance.ahead} ahead, {found.distance.behind} behind {found.default_branch}")
+    if found.batch is None:
+        call.say("nothing is staged")
+        return
+    _print_batch(found.batch, call)
+    if found.refusal:
+        from nessie_cli.cli.resolutions import conflict_report
+        from nessie_cli.render.conflicts import conflict_lines
+
+        call.out.print_lines(conflict_lines(conflict_report(found.refusal, call)._replace(would=True), call.out))
+
+
+def _print_batch(batch: Batch, call: Invocation) -> None:
+    from nessie_cli.cli.batch_view import STYLES, changes_of
+    from nessie_cli.render.terminal import Span
+
+    call.say("staged since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
+    for change in changes_of(batch.staged):
+        call.say(Span(f"  {change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())

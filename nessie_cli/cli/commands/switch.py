@@ -1,0 +1,68 @@
+"""`nessie switch`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Reference, ReferenceType, check_new_reference_name, check_reference_name
+
+EXAMPLES = ("nessie switch main", "nessie switch -c experiment", "nessie switch -c hotfix v1.2")
+
+
+def switch(
+    ctx: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="REF | -c NAME [START]", help="The reference.", show_default=False)] = None,
+    *,
+    create: Annotated[str | None, typer.Option("-c", "--create", metavar="NAME", help="Make this branch first, at START or HEAD.")] = None,
+) -> None:
+    """Change the workspace's current reference.
+
+    What is staged comes along: every operation still expects the state of its key that it was staged on, and `nessie status` tells what would
+    conflict on the new reference.
+    """
+    call = Invocation.of(ctx)
+    given = words or []
+    workspace = call.need_workspace()
+    if len(given) > 1 or (create is None and not given):
+        raise InvalidInput("write `nessie switch REF`, or `nessie switch -c NAME [START]`")
+    reference = _create(call, create, given[0] if given else None) if create is not None else _existing(call, given[0])
+    workspace.set_current_reference(reference.name)
+    staged = _staged(call)
+    if call.wants_json:
+        from nessie_cli.wire.encode import encode_single_reference
+
+        call.answer(encode_single_reference(reference) | {"staged": staged})
+        return
+    call.say(f"now on {reference.type.value.lower()} {reference.name} at {call.out.hash(reference.hash)}")
+    if staged:
+        call.say(f"{staged} staged operation{' comes' if staged == 1 else 's come'} along; `nessie status` tells what would conflict here")
+    _warn_of_overrides(call, reference.name)
+
+
+def _existing(call: Invocation, name: str) -> Reference:
+    return call.repository().reference(check_reference_name(name))
+
+
+def _create(call: Invocation, name: str, start: str | None) -> Reference:
+    check_new_reference_name(name)
+    target = call.repository().resolve(call.revision(start)).hash
+    return call.repository().create_reference(ReferenceType.BRANCH, name, target)
+
+
+def _staged(call: Invocation) -> int:
+    from nessie_cli.workspace.batch import BatchFile
+
+    batch = BatchFile(call.need_workspace()).read()
+    return len(batch.staged) if batch else 0
+
+
+def _warn_of_overrides(call: Invocation, name: str) -> None:
+    from nessie_cli.workspace import environment as env
+
+    named = env.variable(env.REFERENCE)
+    if named and named != name:
+        call.note(f"NESSIE_REF is set and wins over the workspace: commands go on working on {named}")

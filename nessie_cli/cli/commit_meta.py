@@ -1,0 +1,50 @@
+"""What is said about a commit, from the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.input import pairs, read_text
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+
+def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None:
+    """The message of `-m` (several are paragraphs) or `-F`; None where neither is given. Raises `InvalidInput` for an empty one."""
+    if paragraphs and file:
+        raise InvalidInput("-m and -F exclude each other: both give the message")
+    if not paragraphs and file is None:
+        return None
+    message = "\n\n".join(paragraphs) if paragraphs else read_text(file or "", "-F")
+    if not message.strip():
+        raise InvalidInput("the commit message is empty")
+    return message if paragraphs else message.rstrip("\n")
+
+
+def meta_of(
+    call: Invocation,
+    message: str,
+    *,
+    authors: Sequence[str] | None = None,
+    signed_off_by: Sequence[str] | None = None,
+    properties: Sequence[str] | None = None,
+    author_time: str | None = None,
+) -> CommitMeta:
+    """The metadata of a commit. Without authors, the one that the environment or the user's configuration names."""
+    from nessie_cli.commitspec import parse_time
+
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in pairs(properties or (), "--property"):
+        found[name] = (*found.get(name, ()), value)
+    default = None if authors else call.author()
+    return CommitMeta(
+        message=message,
+        authors=tuple(authors or ([default] if default else ())),
+        signed_off_by=tuple(signed_off_by or ()),
+        properties=found,
+        author_time=parse_time(author_time, call.now) if author_time else None,
+    )

@@ -1,0 +1,123 @@
+"""What the staging verbs (`nessie content put` and its like) share: look, combine with the batch, and commit in the same step with `-m`.
+
+With `-m` the whole batch is committed, what was staged before included. Without a workspace there is no batch: then `-m` is needed, and
+the operations of the one command are committed directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, settle, submit, submit_staged
+from nessie_cli.errors import StoreNotFound
+from nessie_cli.model import Content, ContentKey
+from nessie_cli.workspace.batch import Batch, BatchFile
+from nessie_cli.workspace.staging import StagedList, State
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+Message = Annotated[
+    list[str] | None, typer.Option("-m", "--message", metavar="MSG", help="Commit the whole batch in the same step.", show_default=False)
+]
+ExpectedHash = Annotated[
+    str | None,
+    typer.Option(metavar="HASH", help="Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
+]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, such as db.sales.orders.", show_default=False)]
+Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys.", show_default=False)]
+
+Change = Callable[[StagedList, State], StagedList]
+"""What a verb does to what is staged."""
+
+
+class Step(NamedTuple):
+    """One staging step: the change, the keys it looks at, the message of `-m`, the commit whose state is expected."""
+
+    change: Change
+    keys: Iterable[ContentKey]
+    message: list[str] | None
+    expected_hash: str | None
+
+
+class _Place(NamedTuple):
+    branch: str
+    head: str
+    state: State
+
+
+def stage(call: Invocation, step: Step) -> None:
+    """Do one step and print what came of it."""
+    from nessie_cli.cli.commit_meta import message_of, meta_of
+
+    place = _place(call, step)
+    message = message_of(step.message, None)
+    submission = Submission(place.branch, meta_of(call, message)) if message is not None else None
+    if call.workspace is None:
+        if submission is None:
+            call.need_workspace()
+        else:
+            _print_commit(call, _commit_directly(call, step, place, submission), place.branch)
+        return
+    batch = _stage(call, step, place)
+    if submission is None:
+        _print_batch(call, batch, place.branch, step)
+    else:
+        _print_commit(call, submit_staged(call, submission), place.branch)
+
+
+def _place(call: Invocation, step: Step) -> _Place:
+    repository = call.repository()
+    branch = call.reference_name()
+    head = head_of_branch(repository, branch)
+    at = repository.resolve(call.revision(step.expected_hash)).hash if step.expected_hash else head
+    known: Mapping[ContentKey, Content] = repository.contents(at, step.keys)
+
+    def state(key: ContentKey) -> Content | None:
+        return known.get(key)
+
+    return _Place(branch, head, state)
+
+
+def _stage(call: Invocation, step: Step, place: _Place) -> Batch | None:
+    if call.workspace is None:
+        raise StoreNotFound("no workspace")
+    with BatchFile(call.workspace).changing() as file:
+        batch, done = settle(call, file)
+        if done is not None:
+            call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
+        staged = step.change(batch.staged if batch else (), place.state)
+        changed = Batch(batch.begun_at if batch else place.head, staged)
+        file.write(changed)
+    return changed if staged else None
+
+
+def _commit_directly(call: Invocation, step: Step, place: _Place, submission: Submission) -> Submitted:
+    batch = Batch(place.head, step.change((), place.state), new_request_id())
+    return Submitted(submit(call.repository(), batch, submission), len(batch.keys))
+
+
+def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step) -> None:
+    from nessie_cli.cli.batch_view import STYLES, batch_document, changes_of
+    from nessie_cli.render.terminal import Span
+
+    if call.wants_json:
+        call.answer(batch_document(batch, branch))
+        return
+    touched = {str(key) for key in step.keys}
+    changes = changes_of(batch.staged) if batch else []
+    for change in changes:
+        if change.key in touched:
+            call.say(Span(f"{change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
+    if not touched & {change.key for change in changes}:
+        call.say("nothing is left staged for ", ", ".join(sorted(touched)))
+    call.note(f"{len(changes)} staged for {branch}; `nessie commit -m MSG` commits" if changes else "nothing is staged")
+
+
+def _print_commit(call: Invocation, submitted: Submitted, branch: str) -> None:
+    from nessie_cli.cli.committed import print_committed
+
+    print_committed(call, submitted, branch)

@@ -1,0 +1,165 @@
+"""From the staged batch to a commit, so that nothing is committed twice and nothing staged is lost.
+
+Each staged operation carries the state of its key that it was staged on. That state is compared with HEAD here, all keys at once; what agrees is
+submitted with HEAD as the expected hash, so the repository notices whoever is faster from then on. A request id goes into the batch file before the
+submission, and the file goes away only after the store has answered: whoever finds a request id asks the store what became of it first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.model import CommitMeta, CommitResult, Conflict, ConflictType, Content, Put, ReferenceType
+from nessie_cli.workspace.staging import proposed, renames, without
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.repository.base import Repository
+    from nessie_cli.workspace.batch import Batch, BatchFile, Staged
+
+NOTHING_STAGED = "nothing is staged; `nessie content put KEY ...` and its like stage operations"
+
+
+class Submission(NamedTuple):
+    """What to do with a batch: where, with which metadata; `expected_hash` replaces HEAD as the state that the repository compares with."""
+
+    branch: str
+    meta: CommitMeta
+    expected_hash: str | None = None
+    dry_run: bool = False
+
+
+class Submitted(NamedTuple):
+    """What became of it. `repeated`: the commit existed already, from an earlier try whose answer never came."""
+
+    result: CommitResult
+    operations: int
+    repeated: bool = False
+
+
+def head_of_branch(repository: Repository, name: str) -> str:
+    """The hash of a branch; raises `InvalidInput` for a tag, which takes no commits."""
+    reference = repository.reference(name)
+    if reference.type is not ReferenceType.BRANCH:
+        raise InvalidInput(f"{name} is a tag, and tags take no commits; `nessie switch BRANCH` or --ref BRANCH")
+    return reference.hash
+
+
+def new_request_id() -> str:
+    """An id that no other submission has."""
+    return os.urandom(16).hex()
+
+
+def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
+    """The batch as it truly is, and the commit that an earlier, unanswered submission has made of it. To be called under the workspace's lock."""
+    batch = file.read()
+    if batch is None or batch.request_id is None:
+        return batch, None
+    done = call.repository().find_request(batch.request_id)
+    if done is None:
+        return batch, None
+    file.write(None)
+    return None, done
+
+
+def submit_staged(call: Invocation, submission: Submission) -> Submitted:
+    """Commit the workspace's batch. Raises `ReferenceConflict` with every conflict; whatever is raised, the batch stays."""
+    from nessie_cli.workspace.batch import BatchFile
+
+    with BatchFile(call.need_workspace()).changing() as file:
+        count = len(before.keys) if (before := file.read()) else 0
+        batch, done = settle(call, file)
+        if done is not None:
+            return Submitted(done, count, repeated=True)
+        if batch is None:
+            raise InvalidInput(NOTHING_STAGED)
+        call.renames = renames(batch.staged)
+        if submission.dry_run:
+            return Submitted(submit(call.repository(), batch, submission), count)
+        batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id())
+        file.write(batch)
+        result = submit(call.repository(), batch, submission)
+        file.write(None)
+    return Submitted(result, count)
+
+
+def submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
+    """Commit the operations of a batch, or raise `ReferenceConflict` with every conflict."""
+    branch = submission.branch
+    head = head_of_branch(repository, branch)
+    found = changed_since(repository, batch.staged, head)
+    if found:
+        found += _other_conflicts(repository, batch, submission, head, found)
+        raise _refusal(found, branch, head, batch)
+    try:
+        return repository.commit(
+            branch,
+            batch.operations,
+            submission.meta,
+            expected_hash=submission.expected_hash or head,
+            request_id=batch.request_id,
+            dry_run=submission.dry_run,
+        )
+    except ReferenceConflict as error:
+        error.expected_hash = batch.begun_at
+        raise
+
+
+def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -> list[Conflict]:
+    """The keys whose state at `head` is not the one that their operation was staged on."""
+    states = repository.contents(head, dict.fromkeys(item.key for item in staged))
+    found: list[Conflict] = []
+    recreated = set()
+    for item in staged:
+        actual = states.get(item.key)
+        # The Put that follows a Delete of the same key builds on that Delete, not on the store.
+        if item.key not in recreated and actual != item.seen:
+            found.append(_conflict(repository, item, actual, head))
+        recreated.add(item.key)
+    return found
+
+
+def _conflict(repository: Repository, item: Staged, actual: Content | None, head: str) -> Conflict:
+    from nessie_cli.kernel.conflicts import conflict_text
+
+    type_ = _difference(item.seen, actual)
+    return Conflict(
+        type=type_,
+        key=item.key,
+        message=conflict_text(type_, item.key),
+        expected=item.seen,
+        actual=actual,
+        proposed=proposed(item),
+        changed_by=repository.last_change(head, item.key),
+    )
+
+
+def _difference(expected: Content | None, actual: Content | None) -> ConflictType:
+    if expected is None:
+        return ConflictType.KEY_EXISTS
+    if actual is None:
+        return ConflictType.KEY_DOES_NOT_EXIST
+    if expected.type_name != actual.type_name:
+        return ConflictType.PAYLOAD_DIFFERS
+    return ConflictType.CONTENT_ID_DIFFERS if expected.id != actual.id else ConflictType.VALUE_DIFFERS
+
+
+def _other_conflicts(repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]) -> list[Conflict]:
+    """What the repository holds against the remaining operations, so that all conflicts are told at once."""
+    rest = without(batch.staged, [conflict.key for conflict in found if conflict.key])
+    if not any(isinstance(item.operation, Put) or item.seen for item in rest):
+        return []
+    try:
+        repository.commit(submission.branch, [item.operation for item in rest], submission.meta, expected_hash=head, dry_run=True)
+    except ReferenceConflict as error:
+        return list(error.conflicts)
+    return []
+
+
+def _refusal(conflicts: list[Conflict], branch: str, head: str, batch: Batch) -> ReferenceConflict:
+    from nessie_cli.kernel.conflicts import commit_message
+
+    return ReferenceConflict(commit_message(conflicts), conflicts, reference=branch, head=head, expected_hash=batch.begun_at)
