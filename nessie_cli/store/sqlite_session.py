@@ -103,9 +103,9 @@ class Session:
 
     def close(self) -> None:
         """Let go of the file, rolling back what is open; calling it twice is harmless."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            connection.close(True)
+        if self.connection is not None:
+            self.connection.close(True)
+            self.connection = None
 
 
 def connect(path: str, patience: float) -> Session:

@@ -1,5 +1,26 @@
 """The contract is asserted from modules that pytest does not collect: have it explain their assertions as well."""
 
+from pathlib import Path
+
 import pytest
 
 pytest.register_assert_rewrite("tests.store.contract", "tests.store.contract_concurrency", "tests.store.samples")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where no store is yet."""
+    return str(tmp_path / "store.sqlite")
+
+
+@pytest.fixture
+def filled(path: str) -> str:
+    """A closed store with one branch and three objects."""
+    from nessie_cli.store.sqlite import create_sqlite
+    from tests.store.samples import commit, create
+
+    store = create_sqlite(path)
+    store.write(create("main", "0"))
+    store.write(commit("main", "0", "1"))
+    store.close()
+    return path

@@ -1,0 +1,73 @@
+"""How an object is kept in a file: every flipped byte is found, small objects stay raw."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nessie_cli.store.codec import RAW, SMALL, ZSTD, pack, unpack
+
+HEADER = 5
+TEXT = b"metadata/00012-a.json, metadata/00013-b.json, " * 40
+
+
+@given(st.binary(max_size=2000) | st.binary(max_size=40).map(lambda part: part * 100))
+@settings(print_blob=True)
+def test_what_was_packed_is_unpacked(data: bytes) -> None:
+    assert unpack(pack(data)) == data
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"a commit " * 30, TEXT], ids=["empty", "one byte", "raw", "compressed"])
+def test_every_flipped_byte_is_found(data: bytes) -> None:
+    blob = pack(data)
+    for position in range(len(blob)):
+        for flip in (1, 0x80, 0xFF, blob[position] or 2):
+            damaged = bytearray(blob)
+            damaged[position] ^= flip
+            with pytest.raises(ValueError, match=r"its check sum is wrong|no codec has the number"):
+                unpack(bytes(damaged))
+
+
+@pytest.mark.parametrize("data", [b"", b"a commit " * 30, TEXT], ids=["empty", "raw", "compressed"])
+def test_every_shortened_or_lengthened_form_is_found(data: bytes) -> None:
+    blob = pack(data)
+    for length in range(len(blob)):
+        with pytest.raises(ValueError, match=r"check sum|bytes are left"):
+            unpack(blob[:length])
+    with pytest.raises(ValueError, match="check sum"):
+        unpack(blob + b"\0")
+
+
+def test_objects_are_compressed_only_where_it_helps() -> None:
+    assert pack(b"a" * (SMALL - 1))[0] == RAW
+    assert pack(b"a" * SMALL)[0] == ZSTD
+    assert len(pack(TEXT)) < len(TEXT) / 4
+    noise = Random(7).randbytes(3000)
+    assert pack(noise)[0] == RAW
+    assert len(pack(noise)) == len(noise) + HEADER
+
+
+def test_a_payload_that_does_not_decompress_is_damage_although_its_check_sum_is_right() -> None:
+    payload = b"no zstd frame"
+    blob = bytes([ZSTD]) + crc32(bytes([ZSTD]) + payload).to_bytes(4, "big") + payload
+    with pytest.raises(ValueError, match="cannot be decompressed"):
+        unpack(blob)
+
+
+def test_small_objects_need_no_zstandard() -> None:
+    code = f"import sys; from nessie_cli.store.codec import pack, unpack; unpack(pack(b'a' * {SMALL - 1})); print('zstandard' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_threads_do_not_share_a_compressor() -> None:
+    def work(seed: int) -> None:
+        data = [bytes([seed, n % 256]) * 900 for n in range(300)]
+        assert [unpack(pack(d)) for d in data] == data
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))

@@ -1,0 +1,87 @@
+"""Damaged bytes in the file of a SQLite store are found, wherever they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import apsw
+import pytest
+
+from nessie_cli.errors import DamagedObject, NessieError
+from nessie_cli.store.base import StoredObject
+from nessie_cli.store.sqlite import open_sqlite
+from tests.store.samples import COMMIT, NODE, an_object, commit, id_of
+
+
+def change(path: str, sql: str) -> None:
+    connection = apsw.Connection(path)
+    connection.execute(sql).fetchall()
+    connection.close()
+
+
+def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
+    """Each byte of a small and of a compressed object, as it stands in the file."""
+    for victim in (an_object("1", COMMIT, 300), an_object("node 1", NODE, 3000)):
+        connection = apsw.Connection(filled)
+        blob: bytes = connection.execute("SELECT data FROM objects WHERE id = ?", (victim.id,)).get
+        store = open_sqlite(filled)
+        for position in range(len(blob)):
+            damaged = blob[:position] + bytes([blob[position] ^ 0x55]) + blob[position + 1 :]
+            connection.execute("UPDATE objects SET data = ? WHERE id = ?", (damaged, victim.id))
+            with pytest.raises(DamagedObject, match=rf"object {victim.id.hex()} is damaged: ") as caught:
+                store.get([victim.id])
+            assert caught.value.object_id == victim.id.hex()
+            found = [o for o in store.scan() if not isinstance(o, StoredObject)]
+            assert [(o.id, o.kind) for o in found] == [(victim.id, victim.kind)]
+        connection.execute("UPDATE objects SET data = ? WHERE id = ?", (blob, victim.id))
+        assert store.get([victim.id]) == {victim.id: victim.data}
+        store.close()
+        connection.close()
+
+
+@pytest.mark.parametrize("damage", ["NULL", "7", "'text'", "x''", "x'00'", "x'0900000000'"])
+def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None:
+    change(filled, f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET data = {damage} WHERE kind = {COMMIT}")
+    store = open_sqlite(filled)
+    found = [o for o in store.scan() if not isinstance(o, StoredObject)]
+    if damage == "NULL":  # refused by the table itself
+        assert found == []
+    else:
+        assert [o.id for o in found] == [id_of("1")]
+        for ids in ([id_of("1")], [id_of("1"), id_of("2"), id_of("3"), id_of("4")]):
+            with pytest.raises(DamagedObject):
+                store.get(ids)
+    store.close()
+
+
+def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_error(filled: str, tmp_path: Path) -> None:
+    """Wherever it is: an error of ours, a missing object, or the truth."""
+    whole = Path(filled).read_bytes()
+    truth = {o.id: o.data for o in (an_object("value 1"), an_object("node 1", NODE, 3000), an_object("1", COMMIT, 300))}
+    used = [n for n, byte in enumerate(whole) if byte]
+    seed = Random().randrange(2**32)
+    print("seed", seed)
+    for position in {*range(100), *Random(seed).sample(used, 700)}:
+        damaged = tmp_path / "damaged.sqlite"
+        damaged.write_bytes(whole[:position] + bytes([whole[position] ^ (1 << position % 8)]) + whole[position + 1 :])
+        try:
+            store = open_sqlite(str(damaged))
+        except NessieError:
+            continue
+        try:
+            for id_, data in store.get(list(truth)).items():
+                assert truth[id_] == data, position
+            for found in store.scan():
+                assert not isinstance(found, StoredObject) or found.id not in truth or truth[found.id] == found.data, position
+            store.references()
+            store.reflog()
+            store.settings()
+            store.find_ids(COMMIT, "", 10)
+            store.write(commit("main", "1", "2"))
+        except NessieError:
+            pass
+        finally:
+            store.close()
+        for leftover in ("-wal", "-shm"):
+            Path(f"{damaged}{leftover}").unlink(missing_ok=True)

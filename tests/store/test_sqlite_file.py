@@ -1,0 +1,177 @@
+"""The file of a SQLite store: how it is made, its format, and what is no store."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nessie_cli.errors import DamagedObject, StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.store.base import STORE_FORMAT, Done
+from nessie_cli.store.sqlite import create_sqlite, open_sqlite
+from tests.store.samples import commit, create, id_of
+
+
+def change(path: str, sql: str) -> None:
+    connection = apsw.Connection(path)
+    connection.execute(sql).fetchall()
+    connection.close()
+
+
+def names(path: str) -> list[str]:
+    return [entry.name for entry in Path(path).parent.iterdir()]
+
+
+def test_a_closed_store_is_one_file(filled: str) -> None:
+    assert names(filled) == ["store.sqlite"]
+
+
+def test_a_new_store_is_in_wal_mode_and_carries_mark_and_format(path: str) -> None:
+    create_sqlite(path).close()
+    connection = sqlite3.connect(path)
+    header = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version", "page_size")}
+    assert header == {"journal_mode": "wal", "user_version": STORE_FORMAT, "page_size": 4096}
+    assert connection.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"ness"
+    connection.close()
+
+
+def test_many_can_create_at_once(path: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(create_sqlite, [path] * 8))
+    answers = [store.write(create("main", str(n))) for n, store in enumerate(stores)]
+    assert answers.count(Done()) == 1
+    for store in stores:
+        store.close()
+    assert names(path) == ["store.sqlite"]
+
+
+def test_no_folder_to_create_in(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"there is no folder .*/nowhere; make it first"):
+        create_sqlite(str(tmp_path / "nowhere" / "store.sqlite"))
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnavailable, match="there is no folder"):
+        create_sqlite(str(tmp_path / "file" / "store.sqlite"))
+
+
+def test_creating_over_what_is_no_store_leaves_it_alone(tmp_path: Path) -> None:
+    for name, content in (("empty", b""), ("text", b"precious words\n" * 100)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UnsupportedFormat, match=f"{name}: this file is no nessie store"):
+            create_sqlite(str(tmp_path / name))
+        assert (tmp_path / name).read_bytes() == content
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty", "text"]
+
+
+def test_creating_over_a_dangling_link_tells_so(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    with pytest.raises(StoreNotFound, match="link: there is no such file"):
+        create_sqlite(str(tmp_path / "link"))
+
+
+def test_another_programs_sqlite_file_is_refused_and_not_changed(path: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.executescript("CREATE TABLE objects (a); INSERT INTO objects VALUES (1)")
+    connection.close()
+    before = Path(path).read_bytes()
+    for make in (open_sqlite, create_sqlite):
+        with pytest.raises(UnsupportedFormat, match=r"store\.sqlite: this file is no nessie store"):
+            make(path)
+    assert Path(path).read_bytes() == before
+    assert names(path) == ["store.sqlite"]
+
+
+@pytest.mark.parametrize("content", [b"\0" * 5000, b"SQLite format 3\0" + b"\xff" * 5000, b"SQLite format 3\0", b"{}", os.urandom(9000)])
+def test_garbage_is_no_store(path: str, content: bytes) -> None:
+    Path(path).write_bytes(content)
+    with pytest.raises(UnsupportedFormat, match="this file is no nessie store"):
+        open_sqlite(path)
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    for make in (open_sqlite, create_sqlite):
+        with pytest.raises(UnsupportedFormat, match="is a folder, a store is a file"):
+            make(str(tmp_path))
+
+
+def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
+    change(filled, "DROP TABLE reflog")
+    store = open_sqlite(filled)
+    with pytest.raises(DamagedObject, match=r"the file is damaged \(no such table: reflog\); restore it from a copy"):
+        store.reflog()
+    with pytest.raises(DamagedObject):
+        store.write(commit("main", "1", "2"))
+    store.close()
+
+
+def test_a_newer_format_is_refused(filled: str) -> None:
+    change(filled, f"PRAGMA user_version = {STORE_FORMAT + 6}")
+    before = Path(filled).read_bytes()
+    expected = rf"store\.sqlite: has format {STORE_FORMAT + 6}, this program knows formats up to {STORE_FORMAT}; upgrade nessie-cli"
+    for make in (open_sqlite, create_sqlite):
+        with pytest.raises(UnsupportedFormat, match=expected):
+            make(filled)
+    assert Path(filled).read_bytes() == before
+
+
+def add_column(cursor: apsw.Cursor) -> None:
+    cursor.execute("ALTER TABLE refs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+
+
+def fill_column(cursor: apsw.Cursor) -> None:
+    cursor.execute("UPDATE refs SET note = 'made from an older format'")
+
+
+def fail(_: apsw.Cursor) -> None:
+    raise ZeroDivisionError
+
+
+def notes(path: str) -> list[str]:
+    connection = apsw.Connection(path)
+    try:
+        return [note for (note,) in connection.execute("SELECT note FROM refs")]
+    finally:
+        connection.close()
+
+
+def test_an_older_format_is_migrated_step_by_step_and_keeps_everything(filled: str) -> None:
+    store = open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column})
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    assert len(list(store.scan())) == 3
+    assert len(store.reflog()) == 2
+    assert store.write(commit("main", "1", "2")) == Done()
+    store.close()
+    assert notes(filled) == ["made from an older format"]
+    with pytest.raises(UnsupportedFormat, match="upgrade nessie-cli"):
+        open_sqlite(filled)
+
+
+def test_a_migration_that_fails_changes_nothing(filled: str) -> None:
+    with pytest.raises(ZeroDivisionError):
+        open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fail})
+    store = open_sqlite(filled)
+    assert store.write(commit("main", "1", "2")) == Done()
+    store.close()
+    with pytest.raises(apsw.SQLError):
+        notes(filled)
+
+
+def test_many_can_migrate_at_once(filled: str) -> None:
+    """Adding the column twice would fail."""
+
+    def migrate(_: int) -> None:
+        open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column}).close()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(migrate, range(6)))
+    assert notes(filled) == ["made from an older format"]
+
+
+def test_a_format_that_never_was_is_refused(filled: str) -> None:
+    for found in (0, -3):
+        change(filled, f"PRAGMA user_version = {found}")
+        with pytest.raises(UnsupportedFormat, match=f"has the unknown format {found}; restore it from a copy"):
+            open_sqlite(filled)

@@ -1,0 +1,125 @@
+"""Who may read and write the file of a SQLite store, and what the others are told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
+from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
+from tests.store.samples import an_object, commit, create, id_of
+
+
+def add_column(cursor: apsw.Cursor) -> None:
+    cursor.execute("ALTER TABLE refs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so the test gives up being one."""
+    folder = Path(tempfile.mkdtemp())
+    store = create_sqlite(str(folder / "store.sqlite"))
+    store.write(create("main", "0"))
+    store.write(commit("main", "0", "1"))
+    store.close()
+    superuser = os.geteuid() == 0
+    folder.chmod(0o777)
+    (folder / "store.sqlite").chmod(0o666)
+    if superuser:
+        os.seteuid(65534)
+    yield folder
+    if superuser:
+        os.seteuid(0)
+    folder.chmod(0o777)
+    shutil.rmtree(folder)
+
+
+def as_owner(act: Callable[[], None]) -> None:
+    user = os.geteuid()
+    if user == 65534:
+        os.seteuid(0)
+    act()
+    if user == 65534:
+        os.seteuid(user)
+
+
+def read_but_not_write(path: Path) -> None:
+    store = open_sqlite(str(path))
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    assert len(list(store.scan())) == 3
+    for attempt in (lambda: store.write(commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: store.delete([id_of("x")], 9)):
+        with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder"):
+            attempt()
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    store.close()
+
+
+@pytest.mark.parametrize(("file", "folder"), [(0o444, 0o777), (0o444, 0o555), (0o666, 0o555)])
+def test_what_may_only_be_read_is_read(shared: Path, file: int, folder: int) -> None:
+    as_owner(lambda: (shared / "store.sqlite").chmod(file))
+    as_owner(lambda: shared.chmod(folder))
+    read_but_not_write(shared / "store.sqlite")
+
+
+def test_a_store_that_another_user_has_open_is_read(shared: Path) -> None:
+    owner: list[SQLiteStore] = []
+    as_owner(lambda: owner.append(open_sqlite(str(shared / "store.sqlite"))))
+    as_owner(lambda: owner[0].write(create("dev")) and None)
+    as_owner(lambda: [entry.chmod(0o444) for entry in shared.iterdir()] and None)
+    as_owner(lambda: shared.chmod(0o555))
+    store = open_sqlite(str(shared / "store.sqlite"))
+    assert [r.name for r in store.references()] == ["dev", "main"]
+    as_owner(lambda: owner[0].write(create("dev2")) and None)
+    assert [r.name for r in store.references()] == ["dev", "dev2", "main"]
+    store.close()
+    as_owner(owner[0].close)
+
+
+def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared: Path) -> None:
+    """A crashed writer leaves them there; without the right to make a lock file they cannot be read."""
+
+    def crash() -> None:
+        crashed = shared.parent / f"{shared.name}.copy"
+        store = open_sqlite(str(shared / "store.sqlite"))
+        store.write(create("dev"))
+        for name in ("store.sqlite", "store.sqlite-wal"):
+            shutil.copy(shared / name, f"{crashed}{name}")
+        store.close()
+        for name in ("store.sqlite", "store.sqlite-wal"):
+            shutil.move(f"{crashed}{name}", shared / name)
+            (shared / name).chmod(0o444)
+        shared.chmod(0o555)
+
+    as_owner(crash)
+    with pytest.raises(StoreUnavailable, match=r"its newest commits are in .*store\.sqlite-wal, which cannot be opened; check the permissions"):
+        open_sqlite(str(shared / "store.sqlite"))
+    as_owner(lambda: shared.chmod(0o777))
+    store = open_sqlite(str(shared / "store.sqlite"))
+    assert [r.name for r in store.references()] == ["dev", "main"]
+    store.close()
+
+
+def test_what_may_not_be_read(shared: Path) -> None:
+    as_owner(lambda: (shared / "store.sqlite").chmod(0o000))
+    with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be (read|opened); check .*permissions"):
+        open_sqlite(str(shared / "store.sqlite"))
+
+
+def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
+    as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
+    as_owner(lambda: shared.chmod(0o555))
+    with pytest.raises(UnsupportedFormat, match="has the older format 1 and cannot be migrated to 2, it is read-only"):
+        open_sqlite(str(shared / "store.sqlite"), format_=2, migrations={1: add_column})
+
+
+def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:
+    as_owner(lambda: shared.chmod(0o555))
+    with pytest.raises(StoreUnavailable, match=r"new\.sqlite: cannot be created, files in .* cannot be written; check its permissions"):
+        create_sqlite(str(shared / "new.sqlite"))
+    assert [entry.name for entry in shared.iterdir()] == ["store.sqlite"]
