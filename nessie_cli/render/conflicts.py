@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from nessie_cli.model import CommitMeta, Conflict, Rename
 from nessie_cli.render.fields import TYPE, differences
-from nessie_cli.render.terminal import Line, Span, Terminal
-from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible
+from nessie_cli.render.terminal import Line, Span, Terminal, trimmed
+from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, wrap
 
 _LABELS = 18
 _GAP = 2
 _LEAST = 10
+_LEAST_SUBJECT = 6
 _SIDES = ("expected", "there now", "proposed")
 _STYLES = ("before", "updated", "after")
 NOTHING = "(none)"
@@ -69,7 +70,9 @@ def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> It
     yield _headline(conflict, report, table.widths, terminal)
     yield from table.lines
     if not table.lines or not conflict.changed_by:
-        yield _row("reason", Span(conflict.message))
+        reason = visible(conflict.message)
+        for part in wrap(reason, terminal.width - _LABELS - 1) if terminal.is_terminal else [reason]:
+            yield _row("reason" if reason.startswith(part) else "", Span(part))
     for side, rename in (("in the source", conflict.source_rename), ("on the target", conflict.target_rename)):
         if rename:
             yield _row("renamed", *_renamed(rename, side, terminal))
@@ -102,18 +105,12 @@ def _comparison(conflict: Conflict, terminal: Terminal) -> _Table:
     for (label, _), row in zip(found, rows, strict=True):
         values = [Span(pad(text, width), style) for text, width, style in zip(row, widths, _STYLES, strict=True)]
         lines.append([Span(" "), Span(pad(label, labels), "label"), *values])
-    return _Table(widths, [_trimmed(line) for line in lines])
+    return _Table(widths, [trimmed(line) for line in lines])
 
 
 def _spelled(label: str, texts: Sequence[str | None]) -> list[str]:
     missing = NOTHING if label == TYPE else ""
     return [missing if text is None else visible(text) for text in texts]
-
-
-def _trimmed(line: Line) -> Line:
-    """Without the spaces at its end."""
-    *front, last = line
-    return [*front, last._replace(text=last.text.rstrip(" "))]
 
 
 def _headline(conflict: Conflict, report: ConflictReport, widths: Sequence[int], terminal: Terminal) -> Line:
@@ -135,10 +132,10 @@ def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
     """A commit in one line: hash, subject, author, when. On a terminal the subject is shortened to fit into `room` columns."""
     hash_ = terminal.hash(meta.hash or "")
-    tail = ", ".join(filter(None, [visible(meta.author or meta.committer or ""), terminal.time(meta.commit_time)]))
+    tail = ", ".join(filter(None, [visible(terminal.person(meta.author or meta.committer or "")), terminal.time(meta.commit_time)]))
     subject = visible(meta.subject)
     if terminal.is_terminal:
-        subject = shorten_end(subject, max(room - cells(hash_) - cells(tail) - 4, _LEAST))
+        subject = shorten_end(subject, max(room - cells(hash_) - cells(tail) - 4, _LEAST_SUBJECT))
     return [Span(hash_, "hash"), Span(f' "{subject}" '), Span(tail, "author")]
 
 

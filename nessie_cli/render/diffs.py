@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nessie_cli.model import Content
 from nessie_cli.render.changes import Change, ChangeKind
-from nessie_cli.render.fields import Difference, differences, fields, type_label
+from nessie_cli.render.fields import TYPE, Difference, differences, fields, type_label
 from nessie_cli.render.terminal import Column, Line, Span, Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible
 
@@ -54,7 +54,8 @@ def _moved(change: Change) -> str:
 
 def _labels(change: Change) -> str:
     if change.before and change.after:
-        return ",".join(difference.label for difference in differences((change.before, change.after)))
+        moved = ["key"] if change.old_key else []
+        return ",".join([*moved, *(difference.label for difference in differences((change.before, change.after)))])
     return "".join(type_label(content.type_name) for content in (change.before, change.after) if content)
 
 
@@ -84,7 +85,8 @@ def _field_changes(found: Sequence[Difference], terminal: Terminal) -> Iterator[
 
 
 def _field_values(content: Content, style: str, terminal: Terminal) -> Iterator[Line]:
-    values = fields(content)
+    # The type stands in the line above.
+    values = {label: text for label, text in fields(content).items() if label != TYPE}
     labels = max(map(cells, values), default=0)
     room = max(terminal.width - _INDENT - labels - 2, _LEAST)
     for label, text in values.items():

@@ -12,13 +12,13 @@ from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
 from nessie_cli.render.changes import Change, count_line, counts
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.graph import ASCII, UNICODE, Drawn, Graph
-from nessie_cli.render.terminal import Column, Line, Span, Terminal
-from nessie_cli.render.text import cells, shorten_end, visible
+from nessie_cli.render.terminal import Column, Line, Span, Terminal, trimmed
+from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
 _RECORD = (Column("HASH"), Column("TIME"), Column("AUTHOR"), Column("SUBJECT"), Column("CHANGES"))
 _MESSAGE_INDENT = "    "
-_WHOLE_HASH = 72
-"""From this width on the full log shows whole hashes."""
+_READABLE = 16
+"""Digits of a hash where the whole one does not fit."""
 _LEAST = 20
 _NO_GRAPH = Drawn([], [], [], [])
 
@@ -93,20 +93,25 @@ def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, nam
                 graph.skip(commit.entry.hash, commit.entry.meta.parents)
             continue
         drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
-        yield from drawn.above
+        yield from map(trimmed, drawn.above)
         if form.oneline:
             yield [*drawn.own, *_one_line(commit, terminal, names, used=sum(cells(span.text) for span in drawn.own))]
-            yield from drawn.below
+            yield from map(trimmed, drawn.below)
             continue
         if not first and not graph:
             yield []
         first = False
-        heading, *rest = _full(commit, terminal, names)
-        yield [*drawn.own, *heading]
-        yield from drawn.below
-        yield from ([*drawn.beside, *line] for line in rest)
-        if graph:
-            yield drawn.beside
+        yield from _beside(drawn, _full(commit, terminal, names, used=sum(cells(span.text) for span in drawn.beside)), last=bool(graph))
+
+
+def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
+    """The lines of a commit to the right of its graph, and one free line below where there is a graph."""
+    yield [*drawn.own, *next(text)]
+    yield from map(trimmed, drawn.below)
+    for line in text:
+        yield trimmed([*drawn.beside, *line])
+    if last:
+        yield trimmed(drawn.beside)
 
 
 def _one_line(commit: Logged, terminal: Terminal, names: Names, used: int) -> Line:
@@ -120,20 +125,23 @@ def _one_line(commit: Logged, terminal: Terminal, names: Names, used: int) -> Li
     return [hash_, *decoration, Span(" "), Span(subject), *stat]
 
 
-def _full(commit: Logged, terminal: Terminal, names: Names) -> Iterator[Line]:
-    """The commit as git shows it, the number of changes below the message."""
-    yield from _heading(commit.entry, terminal, names)
+def _full(commit: Logged, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
+    """The commit as git shows it, the number of changes below the message; `used` columns are taken by the graph."""
+    yield from _heading(commit.entry, terminal, names, used)
     yield []
-    yield from _message(commit.entry)
+    yield from _message(commit.entry, terminal, used)
     if commit.changes is not None:
         yield []
         yield [Span(_MESSAGE_INDENT), *count_line(commit.changes)]
 
 
-def _heading(entry: LogEntry, terminal: Terminal, names: Names) -> Iterator[Line]:
+def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -> Iterator[Line]:
     meta = entry.meta
-    hash_ = entry.hash if not terminal.is_terminal or terminal.width >= _WHOLE_HASH else entry.hash[:16]
-    yield [Span("commit ", "hash"), Span(hash_, "hash"), *names.spans(entry.hash)]
+    decoration = names.spans(entry.hash)
+    room = terminal.width - used - len("commit ") - sum(cells(span.text) for span in decoration)
+    # The whole hash where it fits, for whoever copies it from the screen.
+    hash_ = entry.hash if not terminal.is_terminal or room >= len(entry.hash) else entry.hash[:_READABLE]
+    yield [Span("commit ", "hash"), Span(hash_, "hash"), *decoration]
     if len(meta.parents) > 1:
         yield _labelled("Merge", " ".join(map(terminal.hash, meta.parents)))
     for author in meta.authors or (meta.committer or "",):
@@ -145,8 +153,11 @@ def _labelled(label: str, text: str) -> Line:
     return [Span(f"{label + ':':<8}", "label"), Span(text)]
 
 
-def _message(entry: LogEntry) -> Iterator[Line]:
-    return ([Span(_MESSAGE_INDENT), Span(line)] for line in entry.meta.message.rstrip("\n").split("\n"))
+def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Line]:
+    room = terminal.width - used - len(_MESSAGE_INDENT)
+    for line in entry.meta.message.rstrip("\n").split("\n"):
+        shown = visible(line)
+        yield from ([Span(_MESSAGE_INDENT), Span(part)] if part else [] for part in (wrap(shown, room) if terminal.is_terminal else [shown]))
 
 
 # -- one commit -------------------------------------------------------------------------------------------------------------------------
@@ -157,7 +168,7 @@ def show_lines(commit: Logged, terminal: Terminal, names: Names = NO_NAMES) -> I
     yield from _heading(commit.entry, terminal, names)
     yield from _details(commit.entry, terminal)
     yield []
-    yield from _message(commit.entry)
+    yield from _message(commit.entry, terminal)
     yield []
     if not commit.changes:
         yield [Span("no content changed", "label")]
@@ -173,7 +184,7 @@ def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:
     if meta.committer and meta.committer != meta.author:
         yield _labelled("Commit", meta.committer)
     if meta.author_time and meta.author_time != meta.commit_time:
-        yield _labelled("Written", terminal.time(meta.author_time))
+        yield _labelled("Wrote", terminal.time(meta.author_time))
     for signer in meta.signed_off_by:
         yield _labelled("Signed", signer)
     yield from _properties(meta.properties)

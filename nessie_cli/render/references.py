@@ -12,20 +12,22 @@ _LONG = (
     *_SHORT,
     Column("AHEAD", right=True),
     Column("BEHIND", right=True),
-    Column("WHEN", "time"),
-    Column("AUTHOR", "author", "cut"),
+    Column("WHEN", "time", "spare"),
+    Column("AUTHOR", "author", "spare"),
     Column("LAST COMMIT", room="cut"),
 )
 _REFLOG = (
     Column("NO", right=True),
     Column("REFERENCE", "name", "fold"),
-    Column("BEFORE", "before"),
-    Column("AFTER", "after"),
-    Column("WHEN", "time"),
-    Column("WHO", "author", "cut"),
+    Column("BEFORE", "hash"),
+    Column("AFTER", "hash"),
+    Column("WHEN", "time", "spare"),
+    Column("WHO", "author", "spare"),
     Column("VERB"),
     Column("WHY", room="cut"),
 )
+_BEFORE = 2
+"""The column that a person does not need: it is where the next line of the same reference came to."""
 _NOWHERE = "-"
 """Stands where a reference did not exist, before its creation or after its deletion."""
 
@@ -58,14 +60,18 @@ def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[s
     ahead, behind = ("" if count is None else str(count) for count in ((found.ahead, found.behind) if found else (None, None)))
     if head is None:
         return hash_, ahead, behind, "", "", ""
-    return hash_, ahead, behind, terminal.time(head.commit_time), head.author or head.committer or "", head.subject
+    return hash_, ahead, behind, terminal.time(head.commit_time), terminal.person(head.author or head.committer or ""), head.subject
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
     """Moves, newest first; the number is what `undo --to` takes."""
-    terminal.print_table(_REFLOG, (_move(entry, terminal) for entry in entries), paged=True)
+    skipped = (_BEFORE,) if terminal.is_terminal else ()
+    columns = [column for number, column in enumerate(_REFLOG) if number not in skipped]
+    rows = ([cell for number, cell in enumerate(_move(entry, terminal)) if number not in skipped] for entry in entries)
+    terminal.print_table(columns, rows, paged=True)
 
 
 def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
     before, after = (terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after))
-    return str(entry.number), entry.reference, before, after, terminal.time(entry.time), entry.who, entry.operation, entry.message
+    who = terminal.person(entry.who)
+    return str(entry.number), entry.reference, before, after, terminal.time(entry.time), who, entry.operation, entry.message

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
@@ -12,8 +13,8 @@ from nessie_cli.render.terminal import STYLES, Column, Span
 from nessie_cli.render.text import visible
 
 GAP = 2
-_LEAST = {"keep": 8, "cut": 12, "fold": 16}
-"""Below these widths a column is never made narrower; a terminal of that size wraps the line."""
+_LEAST = {"cut": 12, "fold": 16}
+"""Below these widths a column is never made narrower; a terminal still narrower than that wraps the lines."""
 
 
 def table_lines(
@@ -25,17 +26,19 @@ def table_lines(
     heading: bool,
 ) -> Iterator[str]:
     """The lines of a table of at most `width` columns."""
-    texts = [[_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
-    widths = _widths(columns, [[cell.cell_len for cell in row] for row in texts], width)
+    cells = [[_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
+    wanted = [max(cell_len(column.heading), *(row[i].cell_len for row in cells)) for i, column in enumerate(columns)]
+    widths = _widths(columns, wanted, width)
     table = Table(box=None, show_header=heading, pad_edge=False, padding=(0, GAP, 0, 0))
-    for column, column_width in zip(columns, widths, strict=True):
+    for number, column_width in widths.items():
+        column = columns[number]
         justify: JustifyMethod = "right" if column.right else "left"
         fold = column.room == "fold"
         table.add_column(
             column.heading, width=column_width, justify=justify, overflow="fold" if fold else "ellipsis", no_wrap=not fold, header_style="bold"
         )
-    for row in texts:
-        table.add_row(*row)
+    for row in cells:
+        table.add_row(*(row[number] for number in widths))
     console = Console(width=width, color_system="standard" if colored else None, force_terminal=colored, no_color=not colored, legacy_windows=False)
     with console.capture() as capture:
         console.print(table)
@@ -47,13 +50,23 @@ def _text(cell: Span | str, column: Column) -> Text:
     return Text(visible(span.text), style=STYLES.get(span.style, ""))
 
 
-def _widths(columns: Sequence[Column], sizes: Sequence[Sequence[int]], width: int) -> list[int]:
-    """As wide as the cells want; what is too much is taken from what may be cut, then from what folds, then from the rest."""
-    widths = [max(len(column.heading), *(row[i] for row in sizes)) for i, column in enumerate(columns)]
-    over = sum(widths) + GAP * (len(widths) - 1) - width
-    for room in ("cut", "fold", "keep"):
-        for i in sorted((i for i, column in enumerate(columns) if column.room == room), key=lambda i: -widths[i]):
-            taken = max(0, min(over, widths[i] - _LEAST[room]))
-            widths[i] -= taken
+def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dict[int, int]:
+    """The width of each column that is shown. What is too much is taken from spare columns, then from what may be cut, then from what folds."""
+    least = [min(want, _LEAST.get(column.room, want)) for column, want in zip(columns, wanted, strict=True)]
+    shown = list(range(len(columns)))
+    for number in reversed(range(len(columns))):
+        if columns[number].room == "spare" and _total(least[i] for i in shown) > width:
+            shown.remove(number)
+    widths = {number: wanted[number] for number in shown}
+    over = _total(widths.values()) - width
+    for room in ("cut", "fold"):
+        for number in sorted((i for i in shown if columns[i].room == room), key=lambda i: -wanted[i]):
+            taken = max(0, min(over, wanted[number] - least[number]))
+            widths[number] -= taken
             over -= taken
     return widths
+
+
+def _total(widths: Iterable[int]) -> int:
+    found = list(widths)
+    return sum(found) + GAP * (len(found) - 1)

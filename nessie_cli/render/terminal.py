@@ -67,19 +67,28 @@ Row = Sequence[Span | str]
 """The cells of a table; a text takes the style of its column."""
 
 
-Room = Literal["keep", "cut", "fold"]
+Room = Literal["keep", "cut", "fold", "spare"]
 
 
 class Column(NamedTuple):
     """A column of a table, and what becomes of it where the terminal is too narrow.
 
-    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: goes on below, for what must not be cut, such as keys.
+    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: goes on below, for what must not be cut, such as keys; `spare`: is left out,
+    the rightmost first.
     """
 
     heading: str
     style: str = ""
     room: Room = "keep"
     right: bool = False
+
+
+def trimmed(line: Line) -> Line:
+    """Without the spaces at its end."""
+    spans = list(line)
+    while spans and not spans[-1].text.rstrip(" "):
+        spans.pop()
+    return [*spans[:-1], spans[-1]._replace(text=spans[-1].text.rstrip(" "))] if spans else []
 
 
 def plain(line: Line) -> str:
@@ -126,6 +135,11 @@ class Terminal:
     def hash(self, value: str) -> str:
         """A commit's hash: shortened for a person, whole for a program."""
         return value[:SHORT_HASH] if self.is_terminal else value
+
+    def person(self, author: str) -> str:
+        """An author: without the address behind the name for a person, whole for a program."""
+        name = author.partition(" <")[0]
+        return name if self.is_terminal and name else author
 
     def time(self, when: datetime | None) -> str:
         """An instant: how long ago for a person, ISO for a program; an empty text where there is none."""

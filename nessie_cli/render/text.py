@@ -92,6 +92,22 @@ def shorten_middle(text: str, width: int) -> str:
     return front + ELLIPSIS + _take_end(text, width - 1 - cells(front))
 
 
+def wrap(text: str, width: int) -> list[str]:
+    """The text on lines of at most `width` columns, broken at spaces where there are any; a text that fits stays as it is.
+
+    >>> wrap("load of a long night", 8)
+    ['load of', 'a long', 'night']
+    """
+    lines = []
+    while cells(text) > width > 1:
+        line = take(text, width + 1)
+        space = line.rstrip(" ").rfind(" ") if line[-1:] != " " else len(line) - 1
+        cut = space if line[:space].strip() and space > 0 else len(take(text, width))
+        lines.append(text[:cut].rstrip(" "))
+        text = text[cut:].lstrip(" ")
+    return [*lines, text]
+
+
 def fit_alike(texts: Sequence[str], width: int) -> list[str]:
     """Shorten texts that stand side by side so that what differs stays to be seen; texts that differ never come out equal.
 
