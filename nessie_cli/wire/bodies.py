@@ -7,9 +7,10 @@ reference 3, 9.1, 11.3, 12.1, 12.4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+from msgspec import structs
 from pydantic import Field
 
 from nessie_cli.errors import InvalidInput
@@ -162,7 +163,7 @@ def _merge_meta(guard: _MergeGuard) -> CommitMeta | None:
     if guard.commit_meta is None:
         return None if guard.message is None else CommitMeta(guard.message)
     meta = decode_commit_meta(guard.commit_meta)
-    return meta if meta.message or guard.message is None else replace(meta, message=guard.message)
+    return meta if meta.message or guard.message is None else structs.replace(meta, message=guard.message)
 
 
 def _behaviors(guard: _MergeTransplantGuard) -> tuple[KeyBehavior, ...]:

@@ -88,14 +88,12 @@ def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
 
 
 def _depth(value: Any) -> int:
-    """How many objects and lists lie within each other; stops counting behind `MAX_DEPTH`."""
+    """How many objects and lists lie within each other, this one included; stops counting behind `MAX_DEPTH`."""
     level: list[Any] = [value]
     depth = 0
     while level and depth <= MAX_DEPTH:
-        inner: list[Any] = []
-        for item in level:
-            inner += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-        level, depth = inner, depth + 1
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level, depth = [found for items in inner for found in items if isinstance(found, dict | list)], depth + 1
     return depth
 
 
@@ -238,5 +236,6 @@ def _decode_lines(text: str, *, allow_unknown: bool) -> list[Operation]:
         try:
             found.append(decode_operation(parse_json(line), "", allow_unknown=allow_unknown))
         except InvalidInput as error:
-            raise fault(f"line {number}", error.message.removeprefix("line 1 ")) from None
+            # A line is a text of its own, of one line.
+            raise fault(f"line {number}", error.message.removeprefix("line 1").lstrip(": ")) from None
     return found

@@ -1,0 +1,367 @@
+"""What comes in: each value is taken whole or refused in one line that names its place."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import UDF, CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put, Unchanged, UnknownContent
+from nessie_cli.wire.decode import (
+    MAX_DEPTH,
+    decode_batch,
+    decode_commit_meta,
+    decode_content,
+    decode_content_value,
+    decode_key,
+    decode_operation,
+    decode_operations,
+)
+
+TABLE = {"type": "ICEBERG_TABLE", "metadataLocation": "f", "snapshotId": 1, "schemaId": 2, "specId": 3, "sortOrderId": 4}
+PUT = {"type": "PUT", "key": {"elements": ["db", "t"]}, "content": TABLE}
+KEY = ContentKey(("db", "t"))
+ABSENT: Any = object()
+
+
+def changed(value: Any, **paths: Any) -> Any:
+    """A copy with one attribute changed; `__` stands for a step into an object, `ABSENT` removes."""
+    value = copy.deepcopy(value)
+    for path, new in paths.items():
+        *outer, last = path.split("__")
+        inner = value
+        for name in outer:
+            inner = inner[name]
+        inner.pop(last, None) if new is ABSENT else inner.update({last: new})
+    return value
+
+
+def message_of(decode: Any, *args: Any, **options: Any) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        decode(*args, **options)
+    assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+# -- contents -----------------------------------------------------------------------------------------------------------------------------
+
+ACCEPTED = [
+    (TABLE, IcebergTable(metadata_location="f", snapshot_id=1, schema_id=2, spec_id=3, sort_order_id=4)),
+    (TABLE | {"id": None, "metadata": {"x": 1}, "later": []},
+     IcebergTable(metadata_location="f", snapshot_id=1, schema_id=2, spec_id=3, sort_order_id=4)),
+    (changed(TABLE, metadataLocation=" "), IcebergTable(metadata_location=" ", snapshot_id=1, schema_id=2, spec_id=3, sort_order_id=4)),
+    ({"type": "ICEBERG_VIEW", "id": "i", "metadataLocation": "f", "versionId": 2**63 - 1, "schemaId": -(2**31), "sqlText": None, "dialect": "d"},
+     IcebergView(id="i", metadata_location="f", version_id=2**63 - 1, schema_id=-(2**31), dialect="d")),
+    ({"type": "DELTA_LAKE_TABLE", "metadataLocationHistory": None, "checkpointLocationHistory": ["a", "b"]},
+     DeltaLakeTable(checkpoint_location_history=("a", "b"))),
+    ({"type": "NAMESPACE", "elements": ["a"], "properties": None}, Namespace(elements=("a",))),
+    ({"type": "NAMESPACE"}, Namespace(elements=())),
+    ({"type": "UDF"}, UDF()),
+    ({"type": "UDF", "versionId": "1"}, UDF(version_id="1")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "content"), ACCEPTED, ids=[str(n) for n in range(len(ACCEPTED))])
+def test_each_type_is_read_with_its_defaults_and_unknown_attributes_are_ignored(body, content):
+    assert decode_content_value(body) == content
+    assert decode_content(json.dumps(body), "x.json") == content
+
+
+REFUSED = [
+    (changed(TABLE, snapshotId="1"), 'content.snapshotId: must be a whole number, not "1"'),
+    (changed(TABLE, snapshotId=True), "content.snapshotId: must be a whole number, not true"),
+    (changed(TABLE, snapshotId=1.0), "content.snapshotId: must be a whole number, not 1.0"),
+    (changed(TABLE, snapshotId=None), "content.snapshotId: must be a whole number, not null"),
+    (changed(TABLE, snapshotId=2**63), "content.snapshotId: is out of range: 9223372036854775808 does not fit into 64 bits"),
+    (changed(TABLE, snapshotId=-(2**63) - 1), "content.snapshotId: is out of range: -9223372036854775809 does not fit into 64 bits"),
+    (changed(TABLE, schemaId=2**31), "content.schemaId: is out of range: 2147483648 does not fit into 32 bits"),
+    (changed(TABLE, specId=ABSENT), "content.specId: is missing"),
+    (changed(TABLE, metadataLocation=12), "content.metadataLocation: must be text, not 12"),
+    (changed(TABLE, id=["i"]), "content.id: must be text, not a list"),
+    (changed(TABLE, type=ABSENT), "content.type: is missing (ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)"),
+    (changed(TABLE, type=7), "content.type: must be text, not 7"),
+    (changed(TABLE, type="iceberg_table"), 'content.type: "iceberg_table" is no content type (write ICEBERG_TABLE)'),
+    (changed(TABLE, type="HUDI"),
+     'content.type: "HUDI" is no content type (known are ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)'),
+    ({"type": "NAMESPACE", "elements": "a"}, 'content.elements: must be a list, not "a"'),
+    ({"type": "NAMESPACE", "elements": ["a", 1]}, "content.elements[1]: must be text, not 1"),
+    ({"type": "NAMESPACE", "elements": ["a", "."]}, "content.elements: the last element must not be '.'"),
+    ({"type": "NAMESPACE", "elements": [], "properties": {"a": 1}}, "content.properties.a: must be text, not 1"),
+    ({"type": "NAMESPACE", "elements": [], "properties": []}, "content.properties: must be an object, not a list"),
+    ({"type": "DELTA_LAKE_TABLE", "metadataLocationHistory": [None]}, "content.metadataLocationHistory[0]: must be text, not null"),
+    ("x" * 100, 'content: must be an object, not "' + "x" * 56 + "..."),
+    ([], "content: must be an object, not a list"),
+    (None, "content: must be an object, not null"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "message"), REFUSED, ids=[m[:50] for _, m in REFUSED])
+def test_a_faulty_content_is_refused_with_place_and_fault(body, message):
+    assert message_of(decode_content_value, body) == message
+
+
+def test_an_unknown_type_is_kept_whole_where_it_is_allowed():
+    body = {"type": "HUDI", "id": "i", "x": {"y": [1.5, None]}, "snapshotId": "1"}
+    assert decode_content_value(body, allow_unknown=True) == UnknownContent(
+        id="i", foreign_type="HUDI", foreign_attributes={"x": {"y": [1.5, None]}, "snapshotId": "1"}
+    )
+    assert message_of(decode_content_value, {"type": "HUDI", "id": 5}, allow_unknown=True) == "content.id: must be text, not 5"
+    assert message_of(decode_content_value, {"type": " "}, allow_unknown=True) == "content.type: must not be blank"
+    assert message_of(decode_content_value, changed(TABLE, snapshotId="1"), allow_unknown=True).startswith("content.snapshotId")
+
+
+def test_an_unknown_type_may_be_nested_only_so_deep():
+    def nested(levels: int) -> dict[str, Any]:
+        body: Any = 1
+        for _ in range(levels - 1):
+            body = [body]
+        return {"type": "HUDI", "x": body}
+
+    assert decode_content_value(nested(MAX_DEPTH), allow_unknown=True).attributes()
+    assert message_of(decode_content_value, nested(MAX_DEPTH + 1), allow_unknown=True) == f"content: is nested more than {MAX_DEPTH} levels deep"
+
+
+# -- keys and operations ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"elements": []}, "key: Content key must not be empty"),
+        ({"elements": ["a", ""]}, "key: Content key '[a, ]' must not contain an empty element"),
+        ({"elements": ["a\x05"]}, "key: Content key ['a\\x05'] must not contain characters less than 0x20"),
+        ({"elements": ["x"] * 21}, f"key: Key '{'.'.join('x' * 21)}' has 21 elements, max allowed number of elements: 20"),
+        ({"elements": ["\U0001f680" * 251]}, "key: Content key too long, max allowed length: 500"),
+        ({"elements": "a"}, 'key.elements: must be a list, not "a"'),
+        ({"elements": [["a"]]}, "key.elements[0]: must be text, not a list"),
+        ({"elements": None}, "key.elements: must be a list, not null"),
+        ({}, "key.elements: is missing"),
+        ("a.b", 'key: must be an object, not "a.b"'),
+        (["a"], "key: must be an object, not a list"),
+    ],
+)
+def test_a_faulty_key_is_refused_with_place_and_fault(body, message):
+    assert message_of(decode_key, body) == message
+
+
+def test_operations_are_read_with_everything_a_client_may_send():
+    content = decode_content_value(TABLE)
+    assert decode_operation(PUT) == Put(KEY, content)
+    put = PUT | {"expectedContent": TABLE | {"id": "i"}, "metadata": [{"variant": "x"}], "documentation": {"mimeType": "m", "text": "t"}, "later": 1}
+    assert decode_operation(put) == Put(KEY, content, content.with_id("i"))
+    assert decode_operation(PUT | {"expectedContent": None, "metadata": None, "documentation": None}) == Put(KEY, content)
+    assert decode_operation({"type": "DELETE", "key": PUT["key"]}) == Delete(KEY)
+    assert decode_operation({"type": "UNCHANGED", "key": PUT["key"]}) == Unchanged(KEY)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (changed(PUT, type="UNMODIFIED"), 'operation.type: "UNMODIFIED" is no operation (write UNCHANGED)'),
+        (changed(PUT, type="put"), 'operation.type: "put" is no operation (write PUT)'),
+        (changed(PUT, type="X"), 'operation.type: "X" is no operation (known are PUT, DELETE, UNCHANGED)'),
+        (changed(PUT, type=ABSENT), "operation.type: is missing (PUT, DELETE, UNCHANGED)"),
+        (changed(PUT, key=ABSENT), "operation.key: is missing"),
+        (changed(PUT, key__elements=[]), "operation.key: Content key must not be empty"),
+        (changed(PUT, content=ABSENT), "operation.content: is missing"),
+        (changed(PUT, content=None), "operation.content: must be an object, not null"),
+        (changed(PUT, content__snapshotId="1"), 'operation.content.snapshotId: must be a whole number, not "1"'),
+        (changed(PUT, expectedContent={"type": "UDF", "versionId": 1}), "operation.expectedContent.versionId: must be text, not 1"),
+        (changed(PUT, metadata={}), "operation.metadata: must be a list, not an object"),
+        (changed(PUT, documentation="x"), 'operation.documentation: must be an object, not "x"'),
+        ([], "operation: must be an object, not a list"),
+    ],
+)
+def test_a_faulty_operation_is_refused_with_place_and_fault(body, message):
+    assert message_of(decode_operation, body) == message
+
+
+# -- commit metadata ----------------------------------------------------------------------------------------------------------------------
+
+AUTHOR_TIME = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("body", "meta"),
+    [
+        ({"message": ""}, CommitMeta("")),
+        ({"message": "m", "author": "Ann"}, CommitMeta("m", ("Ann",))),
+        ({"message": "m", "author": "Cid", "authors": ["Ann", "Bob"]}, CommitMeta("m", ("Ann", "Bob"))),
+        ({"message": "m", "author": "Cid", "authors": []}, CommitMeta("m")),
+        ({"message": "m", "author": None, "authors": None}, CommitMeta("m")),
+        ({"message": "m", "signedOffBy": "Xi", "allSignedOffBy": ["Sue"]}, CommitMeta("m", signed_off_by=("Sue",))),
+        ({"message": "m", "signedOffBy": "Xi"}, CommitMeta("m", signed_off_by=("Xi",))),
+        ({"message": "m", "properties": {"a": "b"}}, CommitMeta("m", properties={"a": ("b",)})),
+        ({"message": "m", "properties": {"a": "x"}, "allProperties": {"a": ["y", "z"]}}, CommitMeta("m", properties={"a": ("y", "z")})),
+        ({"message": "m", "allProperties": {"a": ["b"], "none": []}}, CommitMeta("m", properties={"a": ("b",)})),
+        ({"message": "m", "authorTime": "2020-02-03T04:05:06Z"}, CommitMeta("m", author_time=AUTHOR_TIME)),
+        ({"message": "m", "authorTime": "2020-02-03T06:05:06+02:00"}, CommitMeta("m", author_time=AUTHOR_TIME)),
+        ({"message": "m", "authorTime": "2020-02-03T04:05:06.5Z"}, CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=500_000))),
+        ({"message": "m", "authorTime": "2020-02-03T04:05:06.123456789Z"}, CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=123_456))),
+        ({"message": "m", "hash": None, "committer": None, "commitTime": None, "parentCommitHashes": []}, CommitMeta("m")),
+    ],
+)
+def test_commit_metadata_by_either_name_is_read_and_the_plural_wins(body, meta):
+    assert decode_commit_meta(body) == meta
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "commitMeta.message: is missing"),
+        ({"message": None}, "commitMeta.message: must be text, not null"),
+        ({"message": 5}, "commitMeta.message: must be text, not 5"),
+        ({"message": "m", "authors": "Ann"}, 'commitMeta.authors: must be a list, not "Ann"'),
+        ({"message": "m", "authors": ["Ann", 1]}, "commitMeta.authors[1]: must be text, not 1"),
+        ({"message": "m", "properties": {"a": ["b"]}}, "commitMeta.properties.a: must be text, not a list"),
+        ({"message": "m", "allProperties": {"a": "b"}}, 'commitMeta.allProperties.a: must be a list, not "b"'),
+        ({"message": "m", "authorTime": 1600000000}, "commitMeta.authorTime: must be text, not 1600000000"),
+        ({"message": "m", "authorTime": "yesterday"},
+         'commitMeta.authorTime: must be an ISO instant such as 2026-01-31T12:00:00Z, not "yesterday"'),
+        ({"message": "m", "authorTime": "2020-02-30T00:00:00Z"},
+         'commitMeta.authorTime: must be an ISO instant such as 2026-01-31T12:00:00Z, not "2020-02-30T00:00:00Z"'),
+        ({"message": "m", "authorTime": "0001-01-01T00:00:00+14:00"},
+         'commitMeta.authorTime: must be an ISO instant such as 2026-01-31T12:00:00Z, not "0001-01-01T00:00:00+14:00"'),
+        ({"message": "m", "committer": ""}, "Cannot set the committer on the client side. It is set by the server."),
+        ({"message": "m", "commitTime": "2020-02-03T04:05:06Z"}, "Cannot set the commit time on the client side. It is set by the server."),
+        ({"message": "m", "hash": "11"}, "Cannot set the commit hash on the client side. It is set by the server."),
+        ({"message": "m", "parentCommitHashes": ["11"]}, "Cannot set the parent commit hashes on the client side. It is set by the server."),
+        ("m", 'commitMeta: must be an object, not "m"'),
+    ],
+)  # fmt: skip
+def test_faulty_commit_metadata_is_refused_with_place_and_fault(body, message):
+    assert message_of(decode_commit_meta, body) == message
+
+
+def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_are_named():
+    message = message_of(decode_commit_meta, {"message": "m", "autor": "Ann"})
+    assert message.startswith("commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy, author, ")
+
+
+# -- bodies of commits --------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_needs_metadata_and_at_least_one_operation():
+    body = {"commitMeta": {"message": "m"}, "operations": [PUT]}
+    assert decode_operations(body) == (CommitMeta("m"), [decode_operation(PUT)])
+    assert message_of(decode_operations, changed(body, commitMeta=None)) == "commitMeta: is missing"
+    assert message_of(decode_operations, changed(body, operations=ABSENT)) == "operations: is missing"
+    assert message_of(decode_operations, changed(body, operations=[])) == "operations: holds no operation"
+    assert message_of(decode_operations, changed(body, operations={})) == "operations: must be a list, not an object"
+    assert message_of(decode_operations, []) == "must be an object, not a list"
+
+
+# -- batches ------------------------------------------------------------------------------------------------------------------------------
+
+
+def thousand(bad: Any) -> list[Any]:
+    """A thousand operations of which number 500 is bad."""
+    return [bad if n == 500 else changed(PUT, key__elements=["db", f"t{n}"]) for n in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (changed(PUT, content__snapshotId="1"), 'content.snapshotId: must be a whole number, not "1"'),
+        (changed(PUT, content__snapshotId=float("inf")), "content.snapshotId: Infinity is no number that JSON can hold"),
+        (changed(PUT, content__metadataLocation="\ud800"), "content.metadataLocation: is not valid Unicode text: half a surrogate pair"),
+        (changed(PUT, type="HUDI"), 'type: "HUDI" is no operation (known are PUT, DELETE, UNCHANGED)'),
+    ],
+)
+def test_one_bad_operation_in_a_thousand_is_named_by_index_or_line(bad, fault):
+    operations = thousand(bad)
+    assert message_of(decode_batch, json.dumps(operations), "b.json") == f"b.json: [500].{fault}"
+    assert message_of(decode_batch, json.dumps({"operations": operations}), "b.json") == f"b.json: operations[500].{fault}"
+    assert message_of(decode_batch, "\n".join(map(json.dumps, operations)), "b.json") == f"b.json: line 501: {fault}"
+
+
+def test_a_broken_line_of_json_lines_is_named():
+    lines = [json.dumps(PUT)] * 5
+    lines[3] = lines[3][:-4]
+    assert message_of(decode_batch, "\n".join(lines), "b.jsonl").startswith("b.jsonl: line 4: column ")
+    lines[3] = "[]"
+    assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == "b.jsonl: line 4: must be an object, not a list"
+    lines[3] = json.dumps(PUT) + " x"
+    assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == ('b.jsonl: line 4: there is more text behind the end of the JSON value: "x"')
+
+
+def test_json_lines_may_have_empty_lines_windows_line_ends_and_line_separators_within_texts():
+    separator = changed(PUT, content__metadataLocation="a\u2028b\x85c")
+    text = "\r\n".join(["", json.dumps(PUT), " ", json.dumps(separator, ensure_ascii=False), ""])
+    meta, operations = decode_batch(text.encode(), "b.jsonl")
+    assert meta is None
+    assert operations == [decode_operation(PUT), decode_operation(separator)]
+
+
+def test_a_single_operation_is_a_batch_of_one_however_it_is_laid_out():
+    assert decode_batch(json.dumps(PUT), "b") == decode_batch(json.dumps(PUT, indent=2), "b") == (None, [decode_operation(PUT)])
+
+
+def test_a_batch_object_may_leave_out_its_metadata():
+    assert decode_batch(json.dumps({"operations": [PUT]}), "b") == (None, [decode_operation(PUT)])
+    assert decode_batch(json.dumps({"commitMeta": {"message": "m"}, "operations": [PUT]}), "b")[0] == CommitMeta("m")
+    assert message_of(decode_batch, json.dumps({"commitMeta": {"message": "m", "hash": "aa"}, "operations": [PUT]}), "b") == (
+        "b: Cannot set the commit hash on the client side. It is set by the server."
+    )
+
+
+def test_a_byte_order_mark_is_no_fault():
+    assert decode_batch(b"\xef\xbb\xbf" + json.dumps([PUT]).encode(), "b") == (None, [decode_operation(PUT)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "b: is empty, JSON is expected"),
+        (b" \n", "b: is empty, JSON is expected"),
+        ("[]", "b: holds no operation"),
+        ("{}", "b: operations: is missing"),
+        ("null", "b: must be an object, not null"),
+        ("[1]", "b: [0]: must be an object, not 1"),
+        ('{"operations": [1]} 2', 'b: line 1: there is more text behind the end of the JSON value: "2"'),
+        ("[]\n[]", 'b: line 2: there is more text behind the end of the JSON value: "[]"'),
+        ('{"operations": [', "b: line 1 column 17: is not JSON: the text ends too early"),
+        ("PUT a.b", "b: line 1 column 1: is not JSON: expecting value"),
+        ('{"operations": [], "operations": []}', 'b: the attribute "operations" occurs twice'),
+    ],
+)
+def test_what_is_no_batch_is_refused(text, message):
+    assert message_of(decode_batch, text, "b") == message
+
+
+def calls_to_decode(text: str) -> int:
+    """How many functions are called to decode a batch: a cost that no other load on the machine changes."""
+    count = 0
+
+    def profile(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        decode_batch(text, "b")
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("form", ["list", "lines"])
+def test_the_cost_of_an_operation_does_not_grow_with_the_batch(form):
+    def batch(size: int) -> str:
+        lines = [json.dumps(changed(PUT, key__elements=["db", f"t{n}"])) for n in range(size)]
+        return "\n".join(lines) if form == "lines" else f"[{','.join(lines)}]"
+
+    decode_batch(batch(2), "b")  # what is built once is not counted
+    per_operation = (calls_to_decode(batch(500)) - calls_to_decode(batch(100))) / 400
+    assert per_operation < 120
+    assert calls_to_decode(batch(4000)) < 1.1 * 4000 * per_operation
+
+
+def test_a_hundred_thousand_operations_are_one_batch():
+    text = f"[{','.join([json.dumps(PUT)] * 100_000)}]"
+    assert len(decode_batch(text, "b")[1]) == 100_000
