@@ -1,0 +1,41 @@
+"""The contract of a repository: what every implementation of `Repository` does, whichever store or server stands behind it.
+
+An implementation inherits `RepositoryContract` and gives a fixture `repository`: fresh, with the default branch `main` at the empty history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli.repository.base import Repository
+from tests.repository.contract_commits import Commits
+from tests.repository.contract_conflicts import Conflicts, Namespaces
+from tests.repository.contract_merge import Merges
+from tests.repository.contract_merge_base import MergeBases
+from tests.repository.contract_reading import History, Reading
+from tests.repository.contract_references import References
+from tests.repository.contract_renames import Renames
+from tests.repository.contract_revisions import Revisions
+from tests.repository.contract_transplant import Transplants
+from tests.repository.vocabulary import Catalog
+
+PARTS = (References, Revisions, Commits, Conflicts, Namespaces, History, Reading, MergeBases, Merges, Renames, Transplants)
+NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
+assert max(NAMES.values()) == 1, f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
+
+
+class RepositoryContract(References, Revisions, Commits, Conflicts, Namespaces, History, Reading, MergeBases, Merges, Renames, Transplants):
+    """All of it."""
+
+    @pytest.fixture(autouse=True)
+    def sound(self, repository: Repository) -> Iterator[None]:
+        """Whatever a test did, nothing in the store is broken afterwards."""
+        yield
+        assert list(repository.check()) == []
+
+    @pytest.fixture
+    def catalog(self, repository: Repository) -> Catalog:
+        return Catalog(repository)

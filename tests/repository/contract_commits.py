@@ -1,0 +1,560 @@
+"""Commits: who may commit what, content ids, lists of operations, metadata, request ids (reference 5.1, 6.2, 7; design 5.3)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from uuid import UUID
+
+import pytest
+
+from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError, ReferenceConflict, ReferenceNotFound
+from nessie_cli.model import (
+    UDF,
+    CommitMeta,
+    ConflictType,
+    Content,
+    ContentKey,
+    Delete,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Put,
+    UnknownContent,
+)
+from nessie_cli.repository.base import Repository
+from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, delete, found, key, namespace, put, table, unchanged, view
+
+SOME_ID = "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5e"
+
+
+class Commits:
+    # -- what a commit does --
+
+    def test_a_commit_moves_the_branch_and_tells_the_new_ids(self, catalog: Catalog) -> None:
+        result = catalog.repository.commit("main", [put("a", table(1)), put("n", namespace("n"))], CommitMeta("first"))
+        assert result.applied
+        assert result.reference == catalog.repository.reference("main")
+        assert set(result.added) == {key("a"), key("n")}
+        for k, content_id in result.added.items():
+            assert str(UUID(content_id)) == content_id
+            assert catalog.repository.content("main", k).id == content_id
+        assert catalog.top().parent == EMPTY
+        assert catalog.top().meta.parents == (EMPTY,)
+
+    def test_an_update_adds_nothing(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 1})
+        result = catalog.repository.commit("main", [put("a", table(2, catalog.id("main", "a"))), delete("b")], CommitMeta("m"))
+        assert result.added == {}
+        assert catalog.numbers() == {"a": 2}
+
+    def test_all_operations_or_none(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        before = catalog.everything()
+        with pytest.raises(ReferenceConflict):
+            catalog.commit("main", put("b", table(1)), delete("nosuch"))
+        assert catalog.everything() == before
+        assert catalog.numbers() == {"a": 1}
+
+    def test_the_parent_is_the_head_whatever_was_expected(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        two = catalog.write("main", {"b": 1})
+        catalog.commit("main", put("c", table(1)), at=one)
+        assert catalog.top().parent == two
+        assert catalog.numbers() == {"a": 1, "b": 1, "c": 1}
+
+    def test_the_expected_hash_may_be_the_empty_history(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.commit("main", put("b", table(1)), at=EMPTY)
+        assert catalog.numbers() == {"a": 1, "b": 1}
+
+    def test_an_identical_put_makes_a_commit(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        two = catalog.write("main", {"a": 1})
+        assert one != two
+        assert catalog.hashes() == [two, one]
+        assert catalog.top().operations == (put("a", table(1, catalog.id("main", "a"))),)
+
+    def test_unchanged_alone_makes_a_commit_without_operations(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        two = catalog.commit("main", unchanged("a"))
+        assert catalog.hashes() == [two, one]
+        assert catalog.top().operations == ()
+
+    def test_unchanged_is_never_stored(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 1})
+        catalog.commit("main", unchanged("a"), put("b", table(2, catalog.id("main", "b"))))
+        assert catalog.top().operations == (put("b", table(2, catalog.id("main", "b"))),)
+
+    def test_operations_are_logged_deletes_first_each_kind_by_key(self, catalog: Catalog) -> None:
+        catalog.write("main", {"d": 1, "b": 1, "n": NS})
+        catalog.commit("main", put("z", table(9)), delete("d"), put("n.x", table(8)), put("a", table(7)), delete("b"))
+        operations = catalog.top().operations
+        assert operations is not None
+        assert [(type(o), o.key.plain) for o in operations] == [(Delete, "b"), (Delete, "d"), (Put, "a"), (Put, "n.x"), (Put, "z")]
+        assert catalog.log(operations=True)[0].operations == operations
+        assert [o.content for o in operations if isinstance(o, Put)] == [catalog.content("main", k) for k in ("a", "n.x", "z")]
+        assert catalog.log()[0].operations is None
+
+    def test_a_thousand_operations_in_one_commit(self, catalog: Catalog) -> None:
+        catalog.commit("main", *(put(f"t{n:04}", table(n)) for n in range(1000)))
+        assert catalog.numbers() == {f"t{n:04}": n for n in range(1000)}
+        state = catalog.repository.contents("main", [key(f"t{n:04}") for n in range(1000)])
+        catalog.commit("main", *(delete(k.plain) if number_is_even(c) else Put(k, c) for k, c in state.items()))
+        assert catalog.numbers() == {f"t{n:04}": n for n in range(1, 1000, 2)}
+        operations = catalog.top().operations
+        assert operations is not None
+        assert len(operations) == 1000
+
+    def test_operations_may_come_from_a_generator(self, catalog: Catalog) -> None:
+        catalog.repository.commit("main", (put(f"t{n}", table(n)) for n in range(5)), CommitMeta("m"))
+        assert len(catalog.numbers()) == 5
+
+    def test_a_generator_that_fails_leaves_nothing(self, catalog: Catalog) -> None:
+        def broken() -> object:
+            yield put("a", table(1))
+            raise RuntimeError("the source broke")
+
+        before = catalog.everything()
+        with pytest.raises(RuntimeError, match="the source broke"):
+            catalog.repository.commit("main", broken(), CommitMeta("m"))  # type: ignore[arg-type]
+        assert catalog.everything() == before
+
+    def test_the_same_state_on_two_branches_is_two_commits(self, catalog: Catalog) -> None:
+        catalog.branch("dev", EMPTY)
+        one = catalog.commit("main", put("a", table(1)))
+        two = catalog.commit("dev", put("a", table(1)))
+        assert one != two
+        assert catalog.id("main", "a") != catalog.id("dev", "a")
+
+    # -- where --
+
+    def test_an_unknown_branch_is_not_found(self, catalog: Catalog) -> None:
+        with pytest.raises(ReferenceNotFound):
+            catalog.commit("nosuch", put("a", table(1)))
+
+    def test_a_tag_takes_no_commits(self, catalog: Catalog) -> None:
+        catalog.tag("v1", EMPTY)
+        with pytest.raises(InvalidInput, match="must be a branch"):
+            catalog.commit("v1", put("a", table(1)))
+
+    def test_the_expected_hash_has_to_be_on_the_branch(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        aside = catalog.write("dev", {"b": 1})
+        for hash_ in (aside, NOBODY):
+            with pytest.raises(CommitNotFound, match=f"Could not find commit '{hash_}' in reference 'main'"):
+                catalog.commit("main", put("c", table(1)), at=hash_)
+
+    def test_a_merged_commit_is_not_a_state_that_the_branch_had(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        aside = catalog.write("dev", {"b": 1})
+        catalog.write("main", {"c": 1})
+        catalog.merge("dev")
+        with pytest.raises(CommitNotFound):
+            catalog.commit("main", put("d", table(1)), at=aside)
+
+    def test_a_malformed_expected_hash_is_refused(self, catalog: Catalog) -> None:
+        for hash_ in ("xyz", "main", ""):
+            with pytest.raises(NessieError) as refused:
+                catalog.commit("main", put("a", table(1)), at=hash_)
+            assert refused.value.status in (400, 404)
+        assert catalog.head() == EMPTY
+
+    # -- content ids, table 5.1 --
+
+    @pytest.mark.parametrize("content", [table(1, SOME_ID), namespace("a", SOME_ID), view(1, SOME_ID)])
+    def test_a_new_content_has_no_id(self, catalog: Catalog, content: Content) -> None:
+        with pytest.raises(InvalidInput, match="New value for key 'a' must not have a content ID"):
+            catalog.commit("main", put("a", content))
+
+    def test_an_update_has_the_id(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        content_id = catalog.id("main", "a")
+        catalog.commit("main", put("a", table(2, content_id)))
+        assert catalog.content("main", "a") == table(2, content_id)
+
+    def test_an_update_without_id_is_refused(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        with pytest.raises(InvalidInput, match="New value to update existing key 'a' has no content ID"):
+            catalog.commit("main", put("a", table(2)))
+
+    def test_an_update_with_another_id_is_refused(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 1})
+        for other in (SOME_ID, catalog.id("main", "b")):
+            with pytest.raises(InvalidInput, match=r"Key 'a' already exists with content ID .* which is different from the content ID"):
+                catalog.commit("main", put("a", table(2, other)))
+
+    def test_ids_are_judged_at_the_expected_hash(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"b": 1})
+        catalog.write("main", {"a": 1})
+        with pytest.raises(InvalidInput, match="must not have a content ID"):
+            catalog.commit("main", put("a", table(2, catalog.id("main", "a"))), at=one)
+
+    @pytest.mark.parametrize("content_id", ["", "not-a-uuid", "123", "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5"])
+    def test_an_id_that_is_no_uuid_is_refused(self, catalog: Catalog, content_id: str) -> None:
+        with pytest.raises(InvalidInput):
+            catalog.commit("main", put("a", table(1, content_id)))
+
+    @pytest.mark.parametrize("put_first", [False, True])
+    def test_a_rename_keeps_the_id_and_adds_nothing(self, catalog: Catalog, put_first: bool) -> None:
+        catalog.write("main", {"a": 1})
+        content_id = catalog.id("main", "a")
+        operations = [delete("a"), put("b", table(1, content_id))]
+        result = catalog.repository.commit("main", operations[:: -1 if put_first else 1], CommitMeta("rename"))
+        assert result.added == {}
+        assert catalog.numbers() == {"b": 1}
+        assert catalog.id("main", "b") == content_id
+
+    def test_a_rename_may_change_the_content_too(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "n": NS})
+        content_id = catalog.id("main", "a")
+        catalog.commit("main", delete("a"), put("n.b", table(2, content_id)))
+        assert catalog.content("main", "n.b") == table(2, content_id)
+
+    def test_a_new_key_with_the_id_of_a_content_that_stays_is_refused(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "c": 1})
+        with pytest.raises(InvalidInput, match="New value for key 'b' must not have a content ID"):
+            catalog.commit("main", put("b", table(1, catalog.id("main", "a"))))
+        with pytest.raises(InvalidInput):
+            catalog.commit("main", delete("c"), put("b", table(1, catalog.id("main", "a"))))
+
+    def test_a_rename_onto_an_existing_key_is_refused(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 2})
+        with pytest.raises(InvalidInput):
+            catalog.commit("main", delete("a"), put("b", table(1, catalog.id("main", "a"))))
+
+    def test_one_content_cannot_move_to_two_keys(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        content_id = catalog.id("main", "a")
+        with pytest.raises(InvalidInput):
+            catalog.commit("main", delete("a"), put("b", table(1, content_id)), put("c", table(1, content_id)))
+
+    def test_a_renamed_content_never_takes_another_type(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        with pytest.raises((InvalidInput, ReferenceConflict)):
+            catalog.commit("main", delete("a"), put("b", view(1, catalog.id("main", "a"))))
+
+    def test_a_content_never_takes_another_type_under_its_id(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "n": NS})
+        for operation in (put("a", view(1, catalog.id("main", "a"))), put("n", table(1, catalog.id("main", "n")))):
+            with pytest.raises((InvalidInput, ReferenceConflict)) as refused:
+                catalog.commit("main", operation)
+            if isinstance(refused.value, ReferenceConflict):
+                assert [c.type for c in refused.value.conflicts] == [ConflictType.PAYLOAD_DIFFERS]
+
+    # -- drop and re-create --
+
+    @pytest.mark.parametrize("content", [table(2), view(2), namespace("a")])
+    def test_delete_then_put_without_id_creates_again(self, catalog: Catalog, content: Content) -> None:
+        catalog.write("main", {"a": 1})
+        old = catalog.id("main", "a")
+        result = catalog.repository.commit("main", [delete("a"), put("a", content)], CommitMeta("again"))
+        new = catalog.id("main", "a")
+        assert new != old
+        assert result.added == {key("a"): new}
+        assert catalog.content("main", "a") == content.with_id(new)
+
+    def test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        old = catalog.content("main", "a")
+        result = catalog.repository.commit("main", [put("a", table(2, SOME_ID), expected=old)], CommitMeta("again"))
+        assert catalog.content("main", "a") == table(2, SOME_ID)
+        assert result.added == {key("a"): SOME_ID}
+
+    def test_a_put_with_another_id_may_take_another_type(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.commit("main", put("a", view(2, SOME_ID), expected=catalog.content("main", "a")))
+        assert catalog.content("main", "a") == view(2, SOME_ID)
+
+    def test_a_put_with_another_id_conflicts_when_it_replaces_something_else(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        stale = catalog.content("main", "a")
+        catalog.write("main", {"a": 2})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", put("a", table(3, SOME_ID), expected=stale))
+        assert found(refused) == [("VALUE_DIFFERS", "a")]
+        assert catalog.numbers() == {"a": 2}
+
+    # -- lists of operations, 6.2 --
+
+    def test_a_commit_needs_an_operation(self, catalog: Catalog) -> None:
+        with pytest.raises(InvalidInput):
+            catalog.commit("main")
+
+    @pytest.mark.parametrize(
+        "order", ["put put", "delete delete", "unchanged put", "put unchanged", "put delete", "delete unchanged", "unchanged unchanged"]
+    )
+    def test_a_key_occurs_once(self, catalog: Catalog, order: str) -> None:
+        catalog.write("main", {"a": 1})
+        words = {"put": put("a", table(2, catalog.id("main", "a"))), "delete": delete("a"), "unchanged": unchanged("a")}
+        with pytest.raises(InvalidInput, match="Duplicate key in commit operations: a"):
+            catalog.commit("main", *(words[w] for w in order.split()))
+
+    def test_the_exception_for_creating_again_is_narrow(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 1})
+        same = table(2, catalog.id("main", "a"))
+        for operations in (
+            [put("a", table(2)), delete("a")],
+            [delete("a"), put("a", same)],
+            [delete("a"), put("a", table(2)), put("a", table(3))],
+            [delete("a"), delete("a"), put("a", table(2))],
+            [delete("b"), put("b", table(2, catalog.id("main", "a"))), delete("a")],
+        ):
+            with pytest.raises(InvalidInput):
+                catalog.commit("main", *operations)
+        assert catalog.numbers() == {"a": 1, "b": 1}
+
+    def test_an_empty_key_is_refused(self, catalog: Catalog) -> None:
+        for operation in (Put(ContentKey(()), table(1)), Delete(ContentKey(()))):
+            with pytest.raises(InvalidInput):
+                catalog.commit("main", operation)
+
+    # -- metadata --
+
+    def test_metadata_is_kept_as_given(self, catalog: Catalog) -> None:
+        when = datetime(2021, 3, 4, 5, 6, 7, 500_000, UTC)
+        meta = CommitMeta(
+            "subject\n\nbody ünï 漢字 🧊\n",
+            authors=("ann <ann@example.org>", "bob"),
+            signed_off_by=("carol", "dave"),
+            author_time=when,
+            properties={"k": ("v", "w"), "z": ("",), "a": ("1",)},
+        )
+        catalog.repository.commit("main", [put("a", table(1))], meta)
+        kept = catalog.top().meta
+        assert (kept.message, kept.authors, kept.signed_off_by, kept.author_time) == (meta.message, meta.authors, meta.signed_off_by, when)
+        assert {k: tuple(v) for k, v in kept.properties.items()} == meta.properties
+        assert (kept.subject, kept.author) == ("subject", "ann <ann@example.org>")
+
+    def test_what_is_not_given_is_filled_in(self, catalog: Catalog) -> None:
+        head = catalog.write("main", {"a": 1})
+        meta = catalog.top().meta
+        assert meta.hash == head
+        assert meta.committer is not None
+        assert meta.authors == (meta.committer,)
+        assert meta.signed_off_by == ()
+        assert meta.commit_time is not None
+        assert meta.commit_time.utcoffset().total_seconds() == 0  # type: ignore[union-attr]
+        assert meta.author_time == meta.commit_time
+        assert dict(meta.properties) == {}
+
+    @pytest.mark.parametrize("message", ["", " ", "\n\n", "x" * 100_000])
+    def test_any_message_is_kept(self, catalog: Catalog, message: str) -> None:
+        catalog.repository.commit("main", [put("a", table(1))], CommitMeta(message))
+        assert catalog.top().meta.message == message
+
+    @pytest.mark.parametrize(
+        "given", [{"committer": "me"}, {"hash": NOBODY}, {"commit_time": datetime(2020, 1, 1, tzinfo=UTC)}, {"parents": (EMPTY,)}], ids=str
+    )
+    def test_what_the_repository_sets_cannot_be_given(self, catalog: Catalog, given: dict[str, object]) -> None:
+        with pytest.raises(InvalidInput):
+            catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m", **given))  # type: ignore[arg-type]
+        assert catalog.head() == EMPTY
+
+    def test_text_that_cannot_be_stored_is_refused(self, catalog: Catalog) -> None:
+        bad = "a\ud800b"
+        for meta in (
+            CommitMeta(bad),
+            CommitMeta("m", authors=(bad,)),
+            CommitMeta("m", signed_off_by=(bad,)),
+            CommitMeta("m", properties={bad: ("x",)}),
+        ):
+            with pytest.raises(InvalidInput):
+                catalog.repository.commit("main", [put("a", table(1))], meta)
+        assert catalog.head() == EMPTY
+
+    def test_commit_times_grow_along_first_parents(self, catalog: Catalog) -> None:
+        for n in range(50):
+            catalog.write("main", {"a": n})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 1})
+        catalog.merge("dev")
+        catalog.transplant([catalog.write("dev", {"c": 1})])
+        times = [e.meta.commit_time for e in catalog.log()]
+        assert all(later > earlier for later, earlier in pairwise(times))  # type: ignore[operator]
+
+    def test_heights_count_first_parents(self, catalog: Catalog) -> None:
+        for n in (1, 2, 3):
+            catalog.write("main", {"a": n})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 1})
+        catalog.write("dev", {"b": 2})
+        catalog.merge("dev")
+        assert [e.height for e in catalog.log()] == [4, 3, 2, 1]
+
+    # -- dry run and request ids --
+
+    def test_a_dry_run_changes_nothing(self, catalog: Catalog) -> None:
+        head = catalog.write("main", {"a": 1})
+        before = catalog.everything()
+        result = catalog.repository.commit("main", [put("b", table(1))], CommitMeta("m"), dry_run=True)
+        assert not result.applied
+        assert result.reference.name == "main"
+        assert catalog.everything() == before
+        assert catalog.hashes() == [head]
+
+    def test_a_dry_run_reports_conflicts(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        catalog.write("main", {"a": 2})
+        before = catalog.everything()
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.repository.commit("main", [delete("a")], CommitMeta("m"), expected_hash=one, dry_run=True)
+        assert found(refused) == [("VALUE_DIFFERS", "a")]
+        with pytest.raises(InvalidInput):
+            catalog.repository.commit("main", [put("a", table(3))], CommitMeta("m"), dry_run=True)
+        assert catalog.everything() == before
+
+    def test_a_request_id_commits_once_and_answers_the_same(self, catalog: Catalog) -> None:
+        def submit() -> object:
+            return catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m"), request_id="r-1")
+
+        first = submit()
+        assert submit() == first
+        assert len(catalog.log()) == 1
+        assert catalog.repository.find_request("r-1") == first
+
+    def test_a_request_id_answers_what_it_did_then(self, catalog: Catalog) -> None:
+        operations = [put("a", table(1)), put("b", table(1))]
+        first = catalog.repository.commit("main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1")
+        catalog.write("main", {"a": 2, "b": None})
+        head = catalog.write("main", {"c": 1})
+        again = catalog.repository.commit("main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1")
+        assert again == first
+        assert catalog.head() == head
+        assert catalog.repository.find_request("r-1") == first
+
+    def test_a_refused_request_never_happened(self, catalog: Catalog) -> None:
+        with pytest.raises(ReferenceConflict):
+            catalog.commit("main", delete("nosuch"), request_id="r-1")
+        assert catalog.repository.find_request("r-1") is None
+        catalog.commit("main", put("a", table(1)), request_id="r-1")
+        assert catalog.repository.find_request("r-1") is not None
+
+    def test_a_dry_run_uses_up_no_request_id(self, catalog: Catalog) -> None:
+        catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m"), request_id="r-1", dry_run=True)
+        assert catalog.repository.find_request("r-1") is None
+        assert catalog.commit("main", put("a", table(1)), request_id="r-1") == catalog.head()
+        assert catalog.numbers() == {"a": 1}
+
+    def test_different_request_ids_are_different_commits(self, catalog: Catalog) -> None:
+        catalog.commit("main", put("a", table(1)), request_id="r-1")
+        with pytest.raises(InvalidInput):
+            catalog.commit("main", put("a", table(1)), request_id="r-2")
+        assert catalog.repository.find_request("nosuch") is None
+
+    # -- what is kept --
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            IcebergTable(metadata_location="s3://ü/漢 字.json", snapshot_id=-(2**63), schema_id=-(2**31), spec_id=2**31 - 1, sort_order_id=0),
+            IcebergTable(metadata_location="x", snapshot_id=2**63 - 1),
+            IcebergView(metadata_location="x", version_id=2**40, schema_id=3, sql_text="select '🧊'\n", dialect="-"),
+            IcebergView(metadata_location="x", version_id=-1, schema_id=0),
+            DeltaLakeTable(metadata_location_history=("a", "", "c"), checkpoint_location_history=("d",), last_checkpoint="d"),
+            DeltaLakeTable(),
+            Namespace(elements=("a",), properties={"ü": "", "": "x", "a.b": "🧊"}),
+            Namespace(elements=("something", "else")),
+            UDF(sql_text="x", dialect="", version_id="1", signature_id="s", metadata_location="m"),
+            UDF(),
+            UnknownContent(foreign_type="PAIMON_TABLE", foreign_attributes={"z": [1, {"y": None}], "a": 1.5, "t": True, "ü": "🧊", "big": 2**70}),
+            UnknownContent(foreign_type="iceberg_table"),
+        ],
+        ids=lambda c: c.type_name,
+    )
+    def test_every_content_is_kept_exactly(self, catalog: Catalog, content: Content) -> None:
+        catalog.commit("main", put("a", content))
+        kept = catalog.content("main", "a")
+        assert kept == content.with_id(kept.id)
+        (entry,) = catalog.repository.entries("main", content=True)
+        assert (entry.type, entry.content_id, entry.content) == (content.type_name, kept.id, kept)
+        (operation,) = catalog.top().operations or ()
+        assert operation == Put(key("a"), kept)
+        catalog.commit("main", delete("a"))
+        assert catalog.numbers() == {}
+
+    def test_awkward_keys_are_kept(self, catalog: Catalog) -> None:
+        elements = [("a.b",), ('"',), (" ",), ("ü",), ("漢字",), ("🧊",), ("/",), ("\\",), ("%2E",), ("*",), ("x" * 250, "y" * 250), ("e",) * 20]
+        keys = [ContentKey(e) for e in elements]
+        spaces = {ContentKey(k.elements[:n]) for k in keys for n in range(1, len(k.elements))}
+        catalog.commit("main", *(Put(k, Namespace(elements=k.elements)) for k in spaces))
+        catalog.commit("main", *(Put(k, table(n)) for n, k in enumerate(keys)))
+        assert [e.key for e in catalog.repository.entries("main")] == sorted([*keys, *spaces])
+        assert len(catalog.repository.contents("main", keys)) == len(keys)
+        operations = catalog.top().operations
+        assert operations is not None
+        assert [o.key for o in operations] == sorted(keys)
+
+    # -- the written specification's expected content --
+
+    def test_a_matching_expected_content_commits(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        old = catalog.content("main", "a")
+        catalog.commit("main", put("a", table(2, old.id), expected=old))
+        assert catalog.numbers() == {"a": 2}
+
+    def test_a_different_expected_content_conflicts_even_at_head(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        stale = catalog.content("main", "a")
+        changed = catalog.write("main", {"a": 2})
+        proposed = table(3, stale.id)
+        for at in (None, changed):
+            with pytest.raises(ReferenceConflict) as refused:
+                catalog.commit("main", put("a", proposed, expected=stale), at=at)
+            (conflict,) = refused.value.conflicts
+            assert (conflict.type, conflict.key) == (ConflictType.VALUE_DIFFERS, key("a"))
+            assert (conflict.expected, conflict.actual, conflict.proposed) == (stale, catalog.content("main", "a"), proposed)
+            assert conflict.changed_by is not None
+            assert conflict.changed_by.hash == changed
+
+    def test_expected_content_is_compared_with_head_and_not_with_the_expected_hash(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        catalog.write("main", {"a": 2})
+        now = catalog.content("main", "a")
+        catalog.commit("main", put("a", table(3, now.id), expected=now), at=one)
+        assert catalog.numbers() == {"a": 3}
+
+    def test_expected_content_of_a_key_that_is_gone_conflicts(self, catalog: Catalog) -> None:
+        one = catalog.write("main", {"a": 1})
+        old = catalog.content("main", "a")
+        catalog.write("main", {"a": None})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", put("a", table(2, old.id), expected=old), at=one)
+        assert found(refused) in ([("KEY_DOES_NOT_EXIST", "a")], [("VALUE_DIFFERS", "a")])
+
+    @pytest.mark.parametrize("field", ["metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id"])
+    def test_every_field_of_the_expected_content_counts(self, catalog: Catalog, field: str) -> None:
+        catalog.write("main", {"a": 1})
+        old = catalog.content("main", "a")
+        assert isinstance(old, IcebergTable)
+        values = {"id": old.id, **{f: getattr(old, f) for f in ("metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id")}}
+        values[field] = "s3://elsewhere" if field == "metadata_location" else 77
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", put("a", table(2, old.id), expected=IcebergTable(**values)))  # type: ignore[arg-type]
+        assert found(refused) == [("VALUE_DIFFERS", "a")]
+
+    def test_the_setting_makes_expected_content_mandatory_for_updates(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.repository.put_setting("require-expected-content", "true")
+        old = catalog.content("main", "a")
+        with pytest.raises(InvalidInput, match="a"):
+            catalog.commit("main", put("a", table(2, old.id)))
+        catalog.commit("main", put("b", table(1)))
+        catalog.commit("main", put("a", table(2, old.id), expected=old))
+        catalog.commit("main", delete("b"))
+        assert catalog.numbers() == {"a": 2}
+
+    def test_an_identical_repository_setting_can_be_taken_back(self, catalog: Catalog, repository: Repository) -> None:
+        catalog.write("main", {"a": 1})
+        repository.put_setting("require-expected-content", "true")
+        repository.put_setting("require-expected-content", None)
+        catalog.write("main", {"a": 2})
+        assert catalog.numbers() == {"a": 2}
+
+
+def number_is_even(content: Content) -> bool:
+    assert isinstance(content, IcebergTable)
+    return content.snapshot_id % 2 == 0

@@ -1,0 +1,18 @@
+"""The repository contract on the store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import create
+from tests.repository.contract import RepositoryContract
+
+
+class TestLocalMemory(RepositoryContract):
+    @pytest.fixture
+    def repository(self) -> Iterator[Repository]:
+        with create("memory:") as repository:
+            yield repository

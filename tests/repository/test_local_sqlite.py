@@ -1,0 +1,19 @@
+"""The repository contract on SQLite, each test in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import create
+from tests.repository.contract import RepositoryContract
+
+
+class TestLocalSqlite(RepositoryContract):
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Iterator[Repository]:
+        with create(f"sqlite:///{tmp_path}/store.sqlite") as repository:
+            yield repository
