@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush, merge
 from itertools import count, takewhile
+from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
-from nessie_cli.render.changes import Change, changes_of
 from nessie_cli.repository.base import ALL_KEYS, Repository
+
+if TYPE_CHECKING:
+    from nessie_cli.render.changes import Change
 
 
 def commits_of(
@@ -59,6 +62,8 @@ def commits_of_all(repository: Repository, heads: Iterable[str], *, first_parent
 
 def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEYS) -> list[Change]:
     """What a commit changed: the difference to its first parent. Cost O(changes · log keys)."""
+    from nessie_cli.render.changes import changes_of
+
     return changes_of(repository.diff(entry.parent, entry.hash, keys))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from nessie_cli.cli.walks import changes_in
 from nessie_cli.cli.words import split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.render.changes import tally
-from nessie_cli.render.history import LogForm, Logged, Names, print_log
-from nessie_cli.wire.facts import log_entry_with_facts
 
 EXAMPLES = (
     "nessie log -n 5 --oneline",
@@ -58,9 +55,7 @@ def log(
         chosen = [entry for entry, passed in found if passed]
         _answer(call, reversed(chosen) if reverse else chosen, more=next(commits, None) is not None, stat=stat)
         return
-    logged = (Logged(entry, changes_in(call.repository(), entry) if stat and passed else None, passed) for entry, passed in found if passed or graph)
-    form = LogForm(oneline=oneline, graph=graph, stat=stat)
-    print_log(reversed(list(logged)) if reverse else logged, form, call.out, _names(call))
+    _print(call, ((entry, passed) for entry, passed in found if passed or graph), oneline=oneline, graph=graph, stat=stat, reverse=reverse)
 
 
 def _tests(call: Invocation, span: tuple[str | None, str | None], author: str | None, grep: str | None, keys: list[ContentKey]) -> list[filters.Test]:
@@ -84,14 +79,25 @@ def _commits(call: Invocation, before: list[str], *, all_: bool, first_parent: b
     return walks.commits_of(repository, meant, first_parent=first_parent, operations=operations)
 
 
-def _names(call: Invocation) -> Names:
-    """Names of references are for people: a program that wants them asks for the references."""
-    if not call.out.is_terminal:
-        return Names()
-    return Names(call.repository().references(), call.head.name)
+def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], *, oneline: bool, graph: bool, stat: bool, reverse: bool) -> None:
+    from nessie_cli.render.history import LogForm, Logged, Names, print_log
+
+    repository = call.repository()
+    logged = (Logged(entry, changes_in(repository, entry) if stat and passed else None, passed) for entry, passed in found)
+    # Names of references are for people: a program that wants them asks for the references.
+    names = Names(repository.references(), call.head.name) if call.out.is_terminal else Names()
+    print_log(reversed(list(logged)) if reverse else logged, LogForm(oneline=oneline, graph=graph, stat=stat), call.out, names)
 
 
 def _answer(call: Invocation, chosen: Iterable[LogEntry], *, more: bool, stat: bool) -> None:
-    repository = call.repository()
-    documents = (log_entry_with_facts(entry) | ({"changes": tally(changes_in(repository, entry))} if stat else {}) for entry in chosen)
-    call.answer_listing("logEntries", documents, hasMore=more, token=None)
+    from nessie_cli.wire.facts import log_entry_with_facts
+
+    documents = map(log_entry_with_facts, chosen)
+    call.answer_listing("logEntries", _with_changes(call, chosen) if stat else documents, hasMore=more, token=None)
+
+
+def _with_changes(call: Invocation, chosen: Iterable[LogEntry]) -> Iterator[dict[str, Any]]:
+    from nessie_cli.render.changes import tally
+    from nessie_cli.wire.facts import log_entry_with_facts
+
+    return (log_entry_with_facts(entry) | {"changes": tally(changes_in(call.repository(), entry))} for entry in chosen)
