@@ -154,9 +154,9 @@ def decode_transplant(data: Any) -> TransplantBody:
 
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
-    """The keys of `{"requestedKeys": [...]}`, at least one."""
+    """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
     keys = check(_KeysGuard, data, "").requested_keys
-    return [decode_key(key, join("requestedKeys", index)) for index, key in enumerate(keys)]
+    return [decode_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(keys)]
 
 
 def _merge_meta(guard: _MergeGuard) -> CommitMeta | None:

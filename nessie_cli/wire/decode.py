@@ -48,13 +48,13 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
 # -- values -------------------------------------------------------------------------------------------------------------------------------
 
 
-def decode_key(data: Any, path: str = "key") -> ContentKey:
-    """A content key."""
-    return _key(check(KeyGuard, data, path), path)
+def decode_key(data: Any, path: str = "key", *, allow_empty: bool = False) -> ContentKey:
+    """A content key; one without elements names nothing, and only `allow_empty` lets it pass."""
+    return _key(check(KeyGuard, data, path), path, allow_empty=allow_empty)
 
 
-def _key(guard: KeyGuard, path: str) -> ContentKey:
-    if not guard.elements:
+def _key(guard: KeyGuard, path: str, *, allow_empty: bool = False) -> ContentKey:
+    if not guard.elements and not allow_empty:
         raise fault(path, "Content key must not be empty")
     try:
         return ContentKey(guard.elements)

@@ -107,9 +107,9 @@ CONTENT_GUARDS: Mapping[str, type[ContentGuard]] = {
 
 
 class KeyGuard(Guard):
-    """A content key."""
+    """A content key; the original reads one without elements as the empty key."""
 
-    elements: Annotated[tuple[str, ...], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
+    elements: Texts = ()
 
 
 class KeyOperationGuard(Guard):

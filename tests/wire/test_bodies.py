@@ -170,6 +170,7 @@ def test_what_only_one_of_them_has_is_checked_too():
 
 def test_requested_keys_are_read():
     assert decode_requested_keys({"requestedKeys": [KEY, {"elements": ["a", "b"]}]}) == [ContentKey(("t",)), ContentKey(("a", "b"))]
+    assert decode_requested_keys({"requestedKeys": [{}, {"elements": []}]}) == [ContentKey(()), ContentKey(())]
     assert message_of(decode_requested_keys, {"requestedKeys": [KEY, {"elements": [""]}]}).startswith("requestedKeys[1]: Content key")
     assert message_of(decode_requested_keys, {}) == "requestedKeys: is missing"
     assert message_of(decode_requested_keys, {"requestedKeys": []}).startswith("requestedKeys: ")
