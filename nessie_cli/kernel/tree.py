@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from nessie_cli.kernel.objects import RECORD_SIZE, Id, Kind, Node, Objects, encode_node, object_id
+from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Kind, Node, Objects, encode_node, object_id
 
 EMPTY: Id = object_id(Kind.NODE, encode_node(Node(0, [], b"")))
 """The root of the empty map. It is never stored."""
@@ -102,16 +102,44 @@ def _leaves(objects: Objects, ids: Sequence[Id], start: bytes, stop: bytes | Non
 
 def _children(node: Node, start: bytes, stop: bytes | None) -> list[Id]:
     """The children that can hold keys of the half-open range."""
-    ids = node.children()
-    last = len(ids) if stop is None else bisect_left(node.keys, stop) + 1
-    return ids[bisect_left(node.keys, start) : last]
+    first, last = _child_range(node, start, stop)
+    return node.children()[first:last]
 
 
-def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+def _child_range(node: Node, start: bytes, stop: bytes | None) -> tuple[int, int]:
+    last = len(node.keys) if stop is None else bisect_left(node.keys, stop) + 1
+    return bisect_left(node.keys, start), last
+
+
+Change = tuple[bytes, bytes | None, bytes | None]
+"""A key and its records before and after; None where it is absent."""
+
+
+def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[Change]:
     """Keys whose records differ, with both records (None: absent), ascending. O(d log N): equal subtrees are not read."""
     left, right = _unshared_leaves(objects, a, b, start, stop)
-    ours = _items(objects, left, start, stop)
-    theirs = _items(objects, right, start, stop)
+    if len(left) == len(right):
+        for first in range(0, len(left), READ_AHEAD):
+            ours, theirs = (objects.nodes(leaves[first : first + READ_AHEAD]) for leaves in (left, right))
+            if any(mine.keys != other.keys for mine, other in zip(ours, theirs, strict=True)):
+                left, right = left[first:], right[first:]
+                break
+            yield from _pairwise(ours, theirs, start, stop)
+        else:
+            return
+    yield from _join(_items(objects, left, start, stop), _items(objects, right, start, stop))
+
+
+def _pairwise(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None) -> Iterator[Change]:
+    """The everyday case: leaves with the same keys, in which some records were replaced."""
+    for mine, other in zip(ours, theirs, strict=True):
+        for index in _differing(mine.payload, other.payload, RECORD_SIZE):
+            key = mine.keys[index]
+            if key >= start and (stop is None or key < stop):
+                yield key, mine.slice(index), other.slice(index)
+
+
+def _join(ours: Iterator[Item], theirs: Iterator[Item]) -> Iterator[Change]:
     mine, other = next(ours, None), next(theirs, None)
     while mine or other:
         if other is None or (mine is not None and mine[0] < other[0]):
@@ -135,6 +163,23 @@ def _items(objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | N
                     yield key, node.slice(index)
 
 
+def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
+    """The indexes of slices of a size that differ between two payloads of equal length, found by comparing halves."""
+    found: list[int] = []
+    waiting = [(0, len(ours) // size)]
+    while waiting:
+        first, last = waiting.pop()
+        if ours[first * size : last * size] == theirs[first * size : last * size]:
+            continue
+        if last - first == 1:
+            found.append(first)
+            continue
+        middle = (first + last) // 2
+        # The lower half is looked at first: the indexes ascend.
+        waiting += [(middle, last), (first, middle)]
+    return found
+
+
 def _unshared_leaves(objects: Objects, a: Id, b: Id, start: bytes, stop: bytes | None) -> tuple[list[Id], list[Id]]:
     """The leaves of each map that the other does not have, found a level at a time.
 
@@ -146,15 +191,38 @@ def _unshared_leaves(objects: Objects, a: Id, b: Id, start: bytes, stop: bytes |
         if shared:
             left = [i for i in left if i not in shared]
             right = [i for i in right if i not in shared]
-        # Only the level is needed to go on; nodes that stay are decoded already when their turn comes.
-        levels = [objects.node(ids[0]).level if ids else 0 for ids in (left, right)]
-        top = max(levels)
+        ours, theirs = objects.nodes(left[:1]), objects.nodes(right[:1])
+        top = max([node.level for node in (*ours, *theirs)], default=0)
         if top == 0:
             return left, right
-        if levels[0] == top:
-            left = [child for node in objects.nodes(left) for child in _children(node, start, stop)]
-        if levels[1] == top:
-            right = [child for node in objects.nodes(right) for child in _children(node, start, stop)]
+        if not ours or not theirs or ours[0].level != theirs[0].level:
+            if ours and ours[0].level == top:
+                left = [child for node in objects.nodes(left) for child in _children(node, start, stop)]
+            else:
+                right = [child for node in objects.nodes(right) for child in _children(node, start, stop)]
+        else:
+            left, right = _descend(objects.nodes(left), objects.nodes(right), start, stop)
+
+
+def _descend(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None) -> tuple[list[Id], list[Id]]:
+    """The children of inner nodes that may differ; of two nodes with the same keys only those that do."""
+    partner = {node.keys[-1]: node for node in theirs}
+    narrowed: dict[bytes, list[Id]] = {}
+    left: list[Id] = []
+    for node in ours:
+        other = partner.get(node.keys[-1])
+        if other is None or other.keys != node.keys:
+            left += _children(node, start, stop)
+            continue
+        low, high = _child_range(node, start, stop)
+        changed = [i for i in _differing(node.payload, other.payload, CHILD_SIZE) if low <= i < high]
+        left += [node.child(i) for i in changed]
+        narrowed[other.keys[-1]] = [other.child(i) for i in changed]
+    right: list[Id] = []
+    for node in theirs:
+        same = narrowed.get(node.keys[-1])
+        right += _children(node, start, stop) if same is None else same
+    return left, right
 
 
 def three_way(objects: Objects, base: Id, target: Id, source: Id) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
