@@ -1,0 +1,143 @@
+"""Writers killed at random moments: what was acknowledged is there, once, and nothing half-written is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Self
+
+from nessie_cli import Repository, connect, create
+
+KILLS = 210
+AT_ONCE = 2
+LONGEST = 0.04  # seconds between a writer's first acknowledgement and its end
+
+# Python is started once, not once per kill: the killer has imported everything, has nothing open, and forks each of its victims. It reads
+# lines of (victim's number, seconds that it lives on after its first word) and answers each with a line of what the victim had said.
+KILLER = """
+import os, signal, sys, time
+from itertools import count
+from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, connect, create
+import nessie_cli.store.sqlite, zstandard
+
+def write(writer, say):
+    # The message says which writer it was and how many commits it had made before.
+    repository = connect(sys.argv[2])
+    for number in count():
+        keys = [ContentKey((f"table {writer} {number} {n}",)) for n in range(1 + number % 3)]
+        puts = [Put(key, IcebergTable(metadata_location="s3://lake/" + "m" * 40)) for key in keys]
+        say(repository.commit("main", puts, CommitMeta(f"{writer} {number}")).reference.hash)
+
+def make(folder, say):
+    say("ready")
+    for name in count():
+        create(f"{sys.argv[2]}/{folder}/{name}.sqlite").close()
+
+def victim(number):
+    output, into = os.pipe()
+    child = os.fork()
+    if not child:
+        {"write": write, "make": make}[sys.argv[1]](number, lambda word: os.write(into, word.encode() + b" "))
+    os.close(into)
+    return child, open(output)
+
+for line in sys.stdin:
+    number, after = line.split()
+    child, output = victim(number)
+    said = output.read(1)
+    time.sleep(float(after))
+    os.kill(child, signal.SIGKILL)
+    print(said + output.read(), flush=True)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+"""
+
+
+class Killer:
+    """A killer of processes that do `act` at `place`."""
+
+    def __init__(self, act: str, place: str) -> None:
+        self._process = subprocess.Popen([sys.executable, "-c", KILLER, act, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def kill(self, number: int, after: float) -> list[str]:
+        """Start one process, kill it; what it had said before."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{number} {after}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().split()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+
+def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_written(tmp_path: Path) -> None:
+    url = str(tmp_path / "store.sqlite")
+    create(url).close()
+    seed = Random().randrange(2**32)
+    print("seed", seed)
+    random = Random(seed)
+    times = [random.uniform(0, LONGEST) for _ in range(KILLS)]
+
+    def some(writers: range) -> dict[int, list[str]]:
+        with Killer("write", url) as killer, connect(url) as repository:
+            return {writer: one(writer, killer, repository) for writer in writers}
+
+    def one(writer: int, killer: Killer, repository: Repository) -> list[str]:
+        said = killer.kill(writer, times[writer])
+        # The store works at once for the next: no lock is left, and the newest commits can be read.
+        newest = list(islice(repository.log("main", operations=True), 200))
+        assert said[-1] in [entry.hash for entry in newest]
+        assert repository.contents("main", [operation.key for operation in newest[0].operations or ()])
+        return said
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        parts = list(pool.map(some, [range(n, KILLS, AT_ONCE) for n in range(AT_ONCE)]))
+    acknowledged = {writer: said for part in parts for writer, said in part.items()}
+    with connect(url) as repository:
+        log = list(repository.log("main", operations=True))
+        problems = list(repository.check())
+        reflog = list(repository.reflog("main"))
+        keys = sum(1 for _ in repository.entries("main"))
+    assert problems == []
+    assert len(reflog) == len(log) + 1
+    assert keys == sum(len(entry.operations or ()) for entry in log)
+    hashes = Counter(entry.hash for entry in log)
+    assert all(hashes[hash_] == 1 for hashes_of_one in acknowledged.values() for hash_ in hashes_of_one)
+    made: dict[str, list[tuple[int, str]]] = {}
+    for entry in reversed(log):
+        writer, number = entry.meta.message.split()
+        made.setdefault(writer, []).append((int(number), entry.hash))
+    assert len(made) == KILLS
+    for writer, hashes_of_one in acknowledged.items():
+        commits = made[str(writer)]
+        assert [number for number, _ in commits] == list(range(len(commits)))
+        # Of each writer at most the one commit whose acknowledgement it did not live to print.
+        assert [hash_ for _, hash_ in commits][: len(hashes_of_one)] == hashes_of_one
+        assert len(commits) - len(hashes_of_one) in (0, 1)
+
+
+def test_a_creator_killed_at_any_moment_leaves_no_store_or_one_that_works(tmp_path: Path) -> None:
+    seed = Random().randrange(2**32)
+    print("seed", seed)
+    random = Random(seed)
+    made = 0
+    with Killer("make", str(tmp_path)) as killer:
+        for n in range(40):
+            folder = tmp_path / str(n)
+            folder.mkdir()
+            assert killer.kill(n, random.uniform(0, 0.05)) == ["ready"]
+            for path in folder.glob("*.sqlite"):
+                made += 1
+                with create(str(path)) as repository:
+                    assert repository.reference("main").name == repository.config().default_branch == "main"
+                    assert list(repository.check()) == []
+    assert made
