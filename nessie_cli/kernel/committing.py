@@ -115,7 +115,9 @@ class _Judge:
         self._head_state = self._expected_state if expected == head else tree.get(objects, head, batch.changes)
         self._new_id = new_id
         self._demand_expected = demand_expected
-        self._dropped = {state[1:17] for key, state in self._expected_state.items() if batch.changes[key].action in (Action.DELETE, Action.AGAIN)}
+        self._dropped = {
+            state[1:17]: state for key, state in self._expected_state.items() if batch.changes[key].action in (Action.DELETE, Action.AGAIN)
+        }
         self._ids_put: set[bytes] = set()
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
@@ -179,6 +181,8 @@ class _Judge:
         if content_id == NO_ID:
             self._assign_id(key, record)
         elif content_id in self._dropped:
+            if not self._same_type(record, self._dropped[content_id]):
+                raise InvalidInput(f"Key '{_plain(key)}' cannot take over content ID {format_content_id(content_id)}: its type is another")
             self._create(key, record, content_id)
         else:
             raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")

@@ -43,6 +43,12 @@ def check_client_meta(meta: CommitMeta) -> None:
             raise InvalidInput(f"Cannot set the {name} on the client side. It is set by the server.")
     if meta.parents:
         raise InvalidInput("Cannot set the parent commit hashes on the client side. It is set by the server.")
+    try:
+        "".join(
+            (meta.message, *meta.authors, *meta.signed_off_by, *(t for name, values in meta.properties.items() for t in (name, *values)))
+        ).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the commit's metadata holds text that is not valid Unicode") from None
     if meta.author_time is not None and meta.author_time.tzinfo is None:
         raise InvalidInput(f"author time {meta.author_time}: has no time zone")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import islice
 
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
 
@@ -177,12 +178,9 @@ def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = ()
                 heappush(queue, (-objects.commit(parent).time, parent))
 
 
-def last_change(objects: Objects, commit: Id, changes: Callable[[Commit], bool], stop: Id = NO_COMMIT) -> Id | None:
-    """The newest commit along first parents, before `stop` is reached, that `changes` accepts; one read per commit passed."""
-    floor = height_of(objects, stop)
-    for id_, here in first_parents(objects, commit):
-        if here.height <= floor:
-            return None
+def last_change(objects: Objects, commit: Id, changes: Callable[[Commit], bool], limit: int | None = None) -> Id | None:
+    """The newest commit along first parents, of the first `limit`, that `changes` accepts; one read per commit passed."""
+    for id_, here in islice(first_parents(objects, commit), limit):
         if changes(here):
             return id_
     return None

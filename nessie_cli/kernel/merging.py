@@ -16,7 +16,7 @@ from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.decisions import Detail, Outcome, Triple
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
-from nessie_cli.kernel.objects import NO_ID, Id, Objects
+from nessie_cli.kernel.objects import Id, Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
 
@@ -52,12 +52,14 @@ class Wishes:
                 f"MergeKeyBehavior.resolvedContent requires setting MergeKeyBehavior.expectedTarget as well for key {wanted.key.plain}"
             )
         expected = resolved = None
+        if wanted.resolved is not None and wanted.resolved.id is None:
+            raise InvalidInput(f"Content to store must have a non-null content ID: the resolved content of {wanted.key.plain}")
         if wanted.expected_target is not None:
             if wanted.expected_target.id is None:
                 raise InvalidInput(f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID")
             expected = self._objects.add_content(wanted.expected_target, parse_content_id(wanted.expected_target.id))
-        if wanted.resolved is not None:
-            resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id) if wanted.resolved.id else NO_ID)
+        if wanted.resolved is not None and wanted.resolved.id is not None:
+            resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id))
         self._by_key[key] = Wish(wanted.behavior, expected, resolved)
 
     def of(self, key: bytes) -> Wish:
@@ -106,7 +108,7 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
     key, before, target, after = triple
     wish = wishes.of(key)
     type_ = None if target == before else difference(before, target)
-    if target == after and type_ is not None and after is not None:
+    if before is None and target is not None and target == after:
         return
     both_namespaces = before is None and is_namespace(after) and is_namespace(target)
     if both_namespaces:
@@ -115,7 +117,7 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
         outcome.details[key] = Detail(wish.behavior, after, target)
         return
     if wish.expected is not None:
-        type_ = _with_expectation(wish, target, type_)
+        type_ = _with_expectation(wish, triple)
     elif wish.behavior is MergeBehavior.FORCE:
         type_ = None
     conflict = KeyConflict(type_, key, wish.expected or before, target, after) if type_ else None
@@ -125,14 +127,15 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
         outcome.edits[key] = _resolved(wish, after, target, key, wishes)
 
 
-def _with_expectation(wish: Wish, target: bytes | None, type_: ConflictType | None) -> ConflictType | None:
-    """An expected target is compared under every behavior; only where it matches can a conflict be resolved or forced."""
-    if target != wish.expected:
-        return ConflictType.VALUE_DIFFERS
-    if wish.behavior is MergeBehavior.FORCE:
-        return None
-    settled = wish.resolved is not None and type_ is ConflictType.VALUE_DIFFERS
-    return None if settled else type_
+def _with_expectation(wish: Wish, triple: Triple) -> ConflictType | None:
+    """An expected target takes the place of the base, under every behavior; only FORCE puts one content in the place of another."""
+    type_ = difference(wish.expected, triple.target)
+    both_created = triple.before is None and triple.after is not None and triple.target is not None
+    if type_ is None and both_created and wish.behavior is MergeBehavior.NORMAL:
+        assert triple.after is not None
+        assert triple.target is not None
+        return ConflictType.CONTENT_ID_DIFFERS if triple.after[1:17] != triple.target[1:17] else None
+    return type_
 
 
 def _resolved(wish: Wish, after: bytes | None, target: bytes | None, key: bytes, wishes: Wishes) -> bytes | None:

@@ -16,6 +16,9 @@ from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.writing import AddedIds, Branch, Circumstances, as_branch
 from nessie_cli.store.base import StoredReference
 
+DIAGNOSED_COMMITS = 10_000
+"""How far back the commit that made a conflict is looked for."""
+
 
 class CommitRequest(NamedTuple):
     """Everything that a caller says about one commit."""
@@ -66,7 +69,7 @@ def conflict_error(objects: Objects, branch: StoredReference, expected: Id, conf
     """The error for the conflicts of a commit, with the commits that made them."""
 
     def changed_by(key: bytes) -> CommitMeta | None:
-        return None if expected == branch.target else last_change(objects, branch.target, key, expected)
+        return last_change(objects, branch.target, key, DIAGNOSED_COMMITS)
 
     described = describe(objects, conflicts, changed_by, changed_by)
     return ReferenceConflict(commit_message(described), described, reference=branch.name, head=branch.target.hex(), expected_hash=expected.hex())

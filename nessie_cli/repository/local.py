@@ -302,14 +302,22 @@ class LocalRepository:
         """See `Repository`."""
         from nessie_cli.repository.merges import merge
 
-        return merge(self._branches, self._at, self._plain_name(branch), self.resolve(source), options)
+        done = self._done(options.request_id)
+        if done is not None and done.after is not None:
+            # The source may have moved since; the commit remembers what was merged.
+            source = CommitSpec(None, self._objects.commit(done.after).parents[1].hex())
+        return merge(self._branches, self._at, self._plain_name(branch), self.resolve(source), options, done=done)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
-        from nessie_cli.repository.merges import transplant
+        from nessie_cli.repository.transplants import transplant
 
         ids = [self._commit_id(CommitSpec(None, text)) for text in commits]
-        return transplant(self._branches, self._at, self._plain_name(branch), ids, options)
+        return transplant(self._branches, self._at, self._plain_name(branch), ids, options, done=self._done(options.request_id))
+
+    def _done(self, request_id: str | None) -> Move | None:
+        rows = self._store.find_request(request_id) if request_id else []
+        return rows[-1].move if rows else None
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 

@@ -1,29 +1,34 @@
-"""The verbs merge and transplant of the embedded repository."""
+"""The verb merge of the embedded repository, and what a transplant shares with it."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict
+from msgspec import structs
+
+from nessie_cli.errors import CommitNotFound, MergeConflict
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.decisions import Detail, Outcome, Triple
-from nessie_cli.kernel.drafting import check_client_meta, draft_commit, meta_of, operations_of, root_of
+from nessie_cli.kernel.drafting import check_client_meta, draft_commit, root_of
+from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.merging import Wishes, combine
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.repository.base import MergeOptions
-from nessie_cli.repository.commits import conflict_error
+from nessie_cli.repository.commits import DIAGNOSED_COMMITS, conflict_error
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.writing import Branch, Circumstances, as_branch
-from nessie_cli.store.base import StoredReference
+from nessie_cli.repository.writing import Branch, Circumstances
+from nessie_cli.store.base import Move, StoredReference
+
+Attempt = Callable[[StoredReference], tuple[Id | None, MergeResult]]
+"""Drafts on a branch as it was found: the new HEAD (None: nothing to write) and the answer."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a merge or transplant happens: the branch as found, the expected hash of the caller, the merge base (None: transplant)."""
 
     branch: StoredReference
@@ -31,8 +36,13 @@ class _Place(NamedTuple):
     base: Id | None
 
 
-def merge(branches: Branch, circumstances: Circumstances, name: str, source: Reference, options: MergeOptions) -> MergeResult:
-    """Bring the net changes of `source` onto a branch as one commit with two parents."""
+def merge(
+    branches: Branch, circumstances: Circumstances, name: str, source: Reference, options: MergeOptions, *, done: Move | None = None
+) -> MergeResult:
+    """Bring the net changes of `source` onto a branch as one commit with two parents.
+
+    `done` is the move of an earlier request with the same id: then nothing is written and the answer is what it was.
+    """
     objects = branches.objects()
     from_ = bytes.fromhex(source.hash)
     if options.meta is not None:
@@ -41,24 +51,34 @@ def merge(branches: Branch, circumstances: Circumstances, name: str, source: Ref
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         expected = branches.expected(objects, branch, options.expected_hash)
         base = _base(objects, branch, from_, unrelated=options.unrelated)
-        place = _Place(branch, options.expected_hash, base)
+        place = Place(branch, options.expected_hash, base)
         if base == from_:
-            return None, _result(objects, place, {}, branch.target)
+            return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
         outcome = _combine_merge(objects, branch.target, from_, base, wishes, follow_renames=options.follow_renames)
-        _raise_conflicts(objects, place, outcome, from_)
+        raise_conflicts(objects, place, outcome, from_)
         wishes.check_all_used()
         at_target = tree.get(objects, root_of(objects, branch.target), outcome.edits)
         if all(at_target.get(key) == record for key, record in outcome.edits.items()):
-            return None, _result(objects, place, outcome.details, branch.target)
+            return None, answer(objects, place, outcome.details, branch.target)
         if options.dry_run:
-            return None, _result(objects, place, outcome.details, None)
+            return None, answer(objects, place, outcome.details, None)
         meta = options.meta or CommitMeta(f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}")
-        root = tree_after(objects, branch.target, outcome)
+        root = edit(objects, root_of(objects, branch.target), outcome.edits)
         new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=circumstances.stamp())
-        return new, _result(objects, place, outcome.details, new, applied=True)
+        return new, answer(objects, place, outcome.details, new, applied=True)
 
+    if done is not None:
+        return answer_again(attempt, done)
     return branches.advance(name, "merge", objects, attempt, request_id=options.request_id)
+
+
+def answer_again(attempt: Attempt, done: Move) -> MergeResult:
+    """What a merge or transplant answered when it was done: judged again where the branch was then, nothing is written."""
+    assert done.before is not None
+    assert done.after is not None
+    _, result = attempt(StoredReference(done.name, done.kind, done.before))
+    return structs.replace(result, resultant_hash=done.after.hex(), applied=True)
 
 
 def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: bool) -> Id:
@@ -77,14 +97,8 @@ def _combine_merge(objects: Objects, head: Id, source: Id, base: Id, wishes: Wis
     return combine(objects, triples, roots[1], wishes, renames, follow_renames=follow_renames)
 
 
-def tree_after(objects: Objects, head: Id, outcome: Outcome) -> Id:
-    """The root of a branch's state after an outcome."""
-    from nessie_cli.kernel.edit import edit
-
-    return edit(objects, root_of(objects, head), outcome.edits)
-
-
-def _raise_conflicts(objects: Objects, place: _Place, outcome: Outcome, source: Id) -> None:
+def raise_conflicts(objects: Objects, place: Place, outcome: Outcome, source: Id) -> None:
+    """Raise what prevents an outcome, with the commits on both sides that made it so."""
     if outcome.namespace_conflicts:
         raise conflict_error(objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
     if not outcome.conflicts:
@@ -92,22 +106,23 @@ def _raise_conflicts(objects: Objects, place: _Place, outcome: Outcome, source: 
     conflicts = describe(
         objects,
         outcome.conflicts,
-        lambda key: last_change(objects, source, key),
-        lambda key: last_change(objects, place.branch.target, key),
+        lambda key: last_change(objects, source, key, DIAGNOSED_COMMITS),
+        lambda key: last_change(objects, place.branch.target, key, DIAGNOSED_COMMITS),
     )
-    result = _result(objects, place, outcome.details, None, conflicts=conflicts)
+    result = answer(objects, place, outcome.details, None, conflicts=conflicts)
     raise MergeConflict(merge_message(conflicts), conflicts, result)
 
 
-def _result(
+def answer(
     objects: Objects,
-    place: _Place,
+    place: Place,
     details: Mapping[bytes, Detail],
     head: Id | None,
     *,
     applied: bool = False,
     conflicts: Sequence[Conflict] = (),
 ) -> MergeResult:
+    """The answer for these decisions, with the contents of both sides; `head` is the new HEAD or None."""
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target) if r]
     contents: dict[bytes | None, Content] = dict(zip(records, objects.contents(records), strict=True)) if records else {}
@@ -130,74 +145,3 @@ def _result(
             for raw, detail in details.items()
         ),
     )
-
-
-def transplant(branches: Branch, circumstances: Circumstances, name: str, commits: Sequence[Id], options: MergeOptions) -> MergeResult:
-    """Apply commits one by one onto a branch; each keeps its message, authors, author time and properties."""
-    objects = branches.objects()
-    _check_contiguous(objects, commits)
-    if options.meta is not None:
-        check_client_meta(options.meta)
-
-    def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
-        branches.expected(objects, branch, options.expected_hash)
-        place = _Place(branch, options.expected_hash, None)
-        replay = _Replay(objects, branch.target, options, circumstances)
-        for commit in commits:
-            replay.apply(commit, alone=len(commits) == 1)
-        _raise_conflicts(objects, place, replay.total, commits[-1])
-        replay.wishes.check_resolutions_used()
-        written = replay.head != branch.target
-        if options.dry_run and written:
-            return None, _result(objects, place, replay.total.details, None)
-        return (replay.head if written else None), _result(objects, place, replay.total.details, replay.head, applied=written)
-
-    return branches.advance(name, "transplant", objects, attempt, request_id=options.request_id)
-
-
-def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
-    if not commits:
-        raise InvalidInput("No hashes given to transplant.")
-    for parent, child in itertools.pairwise(commits):
-        if objects.commit(child).parents[0] != parent:
-            raise InvalidInput("Sequence of hashes is not contiguous.")
-
-
-class _Replay:
-    """Applies commits onto a chain of drafts, collecting what happened to each key."""
-
-    def __init__(self, objects: Objects, head: Id, options: MergeOptions, circumstances: Circumstances) -> None:
-        self._objects = objects
-        self._options = options
-        self._circumstances = circumstances
-        self.head = head
-        self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
-        self.total = Outcome({}, {}, [])
-
-    def apply(self, id_: Id, *, alone: bool) -> None:
-        objects = self._objects
-        commit = objects.commit(id_)
-        roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
-        keys = [key for key, _ in operations_of(objects, commit)]
-        before, target, after = (tree.get(objects, root, keys) for root in roots)
-        triples = [Triple(key, before.get(key), target.get(key), after.get(key)) for key in keys]
-        renames = Renames(objects, triples, roots[0], roots[1])
-        outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, drop_only_conflicts=True)
-        self._note(outcome)
-        if not outcome.edits or self.total.conflicts or self.total.namespace_conflicts:
-            return
-        original = meta_of(id_, commit)
-        given = self._options.meta if alone else None
-        meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)
-        root = tree_after(objects, self.head, outcome)
-        at_target = tree.get(objects, roots[1], outcome.edits)
-        self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=self._circumstances.stamp())
-
-    def _note(self, outcome: Outcome) -> None:
-        for key, detail in outcome.details.items():
-            known = self.total.details.get(key)
-            self.total.details[key] = known if known and known.conflict else detail
-        self.total.namespace_conflicts += outcome.namespace_conflicts
-
-
-__all__ = ["as_branch", "merge", "transplant"]

@@ -112,9 +112,9 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
 
 
-def last_change(objects: Objects, commit: Id, key: bytes, stop: Id = NO_COMMIT) -> CommitMeta | None:
-    """The newest commit along first parents, younger than `stop`, with an operation on a key."""
-    found = history.last_change(objects, commit, lambda c: key in operations_on(objects, c, [key]), stop)
+def last_change(objects: Objects, commit: Id, key: bytes, limit: int | None = None) -> CommitMeta | None:
+    """The newest commit along first parents, of the first `limit`, with an operation on a key."""
+    found = history.last_change(objects, commit, lambda c: key in operations_on(objects, c, [key]), limit)
     return meta_of(found, objects.commit(found)) if found else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
-from nessie_cli.errors import AmbiguousHash, CommitNotFound, ReferenceNotFound
+from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.kernel import history
 from nessie_cli.kernel.drafting import micros
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Kind, Objects
@@ -63,6 +63,8 @@ class Revisions:
     def commit_id(self, text: str) -> Id:
         """The commit that a hash, whole or shortened, names; raises `CommitNotFound` or `AmbiguousHash`."""
         text = text.lower()
+        if not _is_hash(text):
+            raise InvalidInput(f"{text!r} is no commit hash (4 to 64 hexadecimal digits)")
         if len(text) == _DIGITS:
             found = bytes.fromhex(text)
             if found != NO_COMMIT and not self._objects.find_commits([found]):
