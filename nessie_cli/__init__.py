@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+# Importing `typing` and `importlib` takes longer than all the rest of `nessie --version`; checkers know this name without the import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -26,6 +28,8 @@ _ROOM = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that `import nessie_cli` stays cheap."""
+    from importlib import import_module
+
     if name[0].isupper() or name in _ROOM:
         for room in [_ROOM[name]] if name in _ROOM else ["nessie_cli.model", "nessie_cli.errors"]:
             found = getattr(import_module(room), name, None)

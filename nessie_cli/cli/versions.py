@@ -39,6 +39,6 @@ def _python() -> str:
 
 
 def _store_format() -> int:
-    from nessie_cli.store.base import STORE_FORMAT
+    from nessie_cli.store import STORE_FORMAT
 
     return STORE_FORMAT

@@ -13,7 +13,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-STORE_FORMAT = 1
+from nessie_cli import store as _room
+
+STORE_FORMAT = _room.STORE_FORMAT
 """The format version that this program writes. A store of a newer one is refused, one of an older one is migrated when it is opened."""
 
 

@@ -1,7 +1,5 @@
 """`nessie branch`, and the options that it shares with `nessie tag`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

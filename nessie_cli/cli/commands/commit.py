@@ -1,7 +1,5 @@
 """`nessie commit`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`nessie content delete`."""
 
-from __future__ import annotations
-
 import typer
 
 from nessie_cli.cli import staging

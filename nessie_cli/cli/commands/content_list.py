@@ -1,7 +1,5 @@
 """`nessie content list`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 

@@ -1,8 +1,6 @@
 """`nessie content put` and `nessie content replace`."""
 # ruff: noqa: ARG001 (the parser's parameters are read together, from `ctx.params`)
 
-from __future__ import annotations
-
 import uuid
 from typing import Annotated
 

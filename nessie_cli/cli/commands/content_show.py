@@ -1,7 +1,5 @@
 """`nessie content show`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

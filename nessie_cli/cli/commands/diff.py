@@ -1,7 +1,5 @@
 """`nessie diff`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`nessie log`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`nessie merge`, and the options that it shares with `nessie transplant`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

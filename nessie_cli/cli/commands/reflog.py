@@ -1,7 +1,5 @@
 """`nessie reflog`."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Annotated
 

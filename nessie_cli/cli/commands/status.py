@@ -1,7 +1,5 @@
 """`nessie status`."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import typer

@@ -1,7 +1,5 @@
 """`nessie switch`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`nessie tag`."""
 
-from __future__ import annotations
-
 import typer
 
 from nessie_cli.cli.commands.branch import (

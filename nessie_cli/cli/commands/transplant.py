@@ -1,7 +1,5 @@
 """`nessie transplant`, alias `nessie cherry-pick`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

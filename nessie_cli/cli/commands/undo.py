@@ -1,7 +1,5 @@
 """`nessie undo`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

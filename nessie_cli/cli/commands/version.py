@@ -1,7 +1,5 @@
 """`nessie version`."""
 
-from __future__ import annotations
-
 import typer
 
 from nessie_cli.cli.context import Invocation
