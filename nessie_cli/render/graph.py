@@ -50,6 +50,7 @@ class Graph:
         self._root = root
         self._marks = marks
         self._lanes: list[str | None] = []
+        self._ended: int | None = None
 
     def add(self, hash: str, parents: Sequence[str]) -> Drawn:
         """Draw the next commit."""
@@ -59,6 +60,7 @@ class Graph:
         self._trim()
         own = self._row({here: self._marks.merge if len(parents) > 1 else self._marks.commit})
         self._lanes[here] = parents[0] if parents else None
+        self._ended = None if parents else here
         below = [self._reach(here, parent) for parent in parents[1:]]
         self._trim()
         return Drawn(above, own, below, self._row({}))
@@ -74,15 +76,14 @@ class Graph:
         self._trim()
 
     def _lane_of(self, hash: str) -> int:
-        """The leftmost lane that waits for a commit, else a free one."""
-        if hash not in self._lanes:
-            return self._open(hash)
-        return self._lanes.index(hash)
+        """The leftmost lane that waits for a commit, else a free one; not right below a first commit, that would look like its parent."""
+        if hash in self._lanes:
+            return self._lanes.index(hash)
+        return self._open(hash, avoid=self._ended)
 
-    def _open(self, hash: str) -> int:
-        if None not in self._lanes:
-            self._lanes.append(None)
-        free = self._lanes.index(None)
+    def _open(self, hash: str, avoid: int | None = None) -> int:
+        free = next(lane for lane in range(len(self._lanes) + 2) if lane != avoid and not any(self._lanes[lane : lane + 1]))
+        self._lanes += [None] * (free + 1 - len(self._lanes))
         self._lanes[free] = hash
         return free
 
