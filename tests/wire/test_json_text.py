@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.wire.json_text import describe, parse_json, walk
+
+# No deadline: the machine that runs this may be busy with the rest of the suite.
+ROBUST = settings(print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 REFUSED = {
     "": "is empty, JSON is expected",
@@ -51,14 +54,14 @@ VALUES = st.recursive(
 )
 
 
-@settings(print_blob=True)
+@ROBUST
 @given(VALUES, st.booleans())
 def test_every_json_value_is_read_as_it_was_written(value, ensure_ascii):
     text = json.dumps(value, ensure_ascii=ensure_ascii)
     assert parse_json(text) == parse_json(text.encode()) == parse_json(f"\ufeff {text}\n") == value
 
 
-@settings(print_blob=True)
+@ROBUST
 @given(st.text() | st.binary() | VALUES.map(lambda value: json.dumps(value)[:-1]))
 def test_any_text_is_a_value_or_invalid_input(text):
     try:
@@ -67,7 +70,7 @@ def test_any_text_is_a_value_or_invalid_input(text):
         assert "\n" not in error.message  # noqa: PT017 - either way is right
 
 
-@settings(print_blob=True)
+@ROBUST
 @given(VALUES)
 def test_a_value_is_described_in_one_short_line(value):
     assert "\n" not in describe(value)

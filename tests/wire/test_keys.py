@@ -90,7 +90,7 @@ ELEMENTS = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=300, print_blob=True)
+@settings(max_examples=300, print_blob=True, deadline=None)
 @given(ELEMENTS)
 @example(("*",))
 @example((".",))
@@ -101,7 +101,7 @@ def test_decoding_gives_back_what_any_encoding_made(elements):
     assert [decode(encode(key)) for encode in (encode_legacy, encode_escaped, encode_canonical)] == [key] * 3
 
 
-@settings(max_examples=200, print_blob=True)
+@settings(max_examples=200, print_blob=True, deadline=None)
 @given(st.text(st.sampled_from("./\\%*{}[]ab\x1d\x00"), max_size=12))
 def test_any_text_is_a_key_or_invalid_input(text):
     try:
