@@ -17,7 +17,7 @@ from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, 
 _LABELS = 18
 _GAP = 2
 _LEAST = 10
-_LEAST_SUBJECT = 6
+_LEAST_SUBJECT = 12
 _SIDES = ("expected", "there now", "proposed")
 _STYLES = ("before", "updated", "after")
 NOTHING = "(none)"
@@ -77,7 +77,8 @@ def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> It
         if rename:
             yield _row("renamed", *_renamed(rename, side, terminal))
     if conflict.changed_by:
-        yield _row("changed by", *commit_spans(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1))
+        for number, spans in enumerate(_changed_by(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)):
+            yield trimmed(_row("" if number else "changed by", *spans))
     yield from _resolve_lines(report.resolutions(conflict), terminal)
 
 
@@ -131,12 +132,21 @@ def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
 
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
     """A commit in one line: hash, subject, author, when. On a terminal the subject is shortened to fit into `room` columns."""
-    hash_ = terminal.hash(meta.hash or "")
-    tail = ", ".join(filter(None, [visible(terminal.person(meta.author or meta.committer or "")), terminal.time(meta.commit_time)]))
+    hash_ = Span(terminal.hash(meta.hash or ""), "hash")
+    tail = Span(", ".join(filter(None, [visible(terminal.person(meta.author or meta.committer or "")), terminal.time(meta.commit_time)])), "author")
     subject = visible(meta.subject)
     if terminal.is_terminal:
-        subject = shorten_end(subject, max(room - cells(hash_) - cells(tail) - 4, _LEAST_SUBJECT))
-    return [Span(hash_, "hash"), Span(f' "{subject}" '), Span(tail, "author")]
+        beside = room - cells(hash_.text) - cells(tail.text) - 4
+        subject = shorten_end(subject, max(beside, _LEAST_SUBJECT))
+    return [hash_, Span(f' "{subject}" '), tail]
+
+
+def _changed_by(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
+    """The same, on two lines where the terminal is too narrow for one."""
+    hash_, subject, tail = commit_spans(meta, terminal, room=room)
+    if not terminal.is_terminal or cells(hash_.text + subject.text + tail.text) <= room:
+        return [[hash_, subject, tail]]
+    return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
 
 def _resolve_lines(commands: Sequence[str], terminal: Terminal) -> Iterator[Line]:

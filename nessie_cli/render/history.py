@@ -95,7 +95,7 @@ def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, nam
         drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
         yield from map(trimmed, drawn.above)
         if form.oneline:
-            yield [*drawn.own, *_one_line(commit, terminal, names, used=sum(cells(span.text) for span in drawn.own))]
+            yield trimmed([*drawn.own, *_one_line(commit, terminal, names, used=sum(cells(span.text) for span in drawn.own))])
             yield from map(trimmed, drawn.below)
             continue
         if not first and not graph:

@@ -1,0 +1,111 @@
+import pytest
+
+from nessie_cli.model import ContentKey, DiffEntry, Namespace
+from nessie_cli.render.changes import ChangeKind, changes_of, encode_changes
+from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
+from nessie_cli.render.text import cells
+
+
+@pytest.fixture
+def changes(table, key):
+    """One created, deleted, renamed with a change, updated; the rename comes as a deleted and a created key of one content id."""
+    return changes_of(
+        [
+            DiffEntry(key("a"), None, Namespace(id="ns", elements=("a",))),
+            DiffEntry(key('b."x.y"'), table("old.json", 1, id="moved"), None),
+            DiffEntry(key("c"), table("a.json", 1), table("b.json", 2)),
+            DiffEntry(key("d"), table("a.json", 1, id="gone"), None),
+            DiffEntry(key("e"), None, table("new.json", 2, id="moved")),
+        ]
+    )
+
+
+def test_a_content_id_that_left_one_key_for_another_is_a_rename(changes, key) -> None:
+    assert [(change.kind, str(change.key)) for change in changes] == [
+        (ChangeKind.CREATED, "a"),
+        (ChangeKind.UPDATED, "c"),
+        (ChangeKind.DELETED, "d"),
+        (ChangeKind.RENAMED, "e"),
+    ]
+    assert changes[3].old_key == key('b."x.y"')
+
+
+def test_the_same_id_created_under_two_keys_is_no_rename_without_a_deletion(table, key) -> None:
+    found = changes_of([DiffEntry(key("a"), None, table("a", 1)), DiffEntry(key("b"), None, table("a", 1))])
+    assert [change.kind for change in found] == [ChangeKind.CREATED, ChangeKind.CREATED]
+
+
+def test_records_hold_change_key_field_before_after(pipe, changes) -> None:
+    print_diff(changes, pipe.terminal)
+    records = [line.split("\t") for line in pipe.lines]
+    assert all(len(record) == 5 for record in records)
+    assert ["A", "a", "elements", "", "a"] in records
+    assert ["M", "c", "snapshot-id", "1", "2"] in records
+    assert ["D", "d", "snapshot-id", "1", ""] in records
+    assert ["R", "e", "key", 'b."x.y"', "e"] in records
+    location = "s3://lake/db/sales/orders/metadata/"
+    assert ["R", "e", "metadata-location", location + "old.json", location + "new.json"] in records
+    assert not [record for record in records if record[0] == "M" and record[2] == "schema-id"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_blocks_fit_the_terminal(screen, changes, width) -> None:
+    for show in (print_diff, print_summary, print_name_status):
+        shown = screen(width)
+        show(changes, shown.terminal)
+        assert all(cells(line) <= width for line in shown.lines)
+
+
+def test_values_are_shortened_so_that_the_difference_is_seen(screen, changes) -> None:
+    shown = screen(60)
+    print_diff(changes[1:2], shown.terminal)
+    assert shown.lines == ["updated c  iceberg-table", "  metadata-location  …/a.json -> …/b.json", "  snapshot-id        1        -> 2"]
+
+
+def test_name_status_speaks_git(pipe, changes) -> None:
+    print_name_status(changes, pipe.terminal)
+    assert pipe.lines == ["A\ta", "M\tc", "D\td", 'R\tb."x.y"\te']
+
+
+def test_the_summary_names_fields_and_counts(screen, pipe, changes) -> None:
+    shown = screen(100)
+    print_summary(changes, shown.terminal)
+    print_summary(changes, pipe.terminal)
+    assert shown.lines[-1] == "1 created, 1 updated, 1 deleted, 1 renamed"
+    assert pipe.lines == [
+        "A\ta\tnamespace",
+        "M\tc\tmetadata-location,snapshot-id",
+        "D\td\ticeberg-table",
+        'R\tb."x.y" -> e\tkey,metadata-location,snapshot-id',
+    ]
+
+
+def test_no_difference_prints_nothing(screen, pipe) -> None:
+    for where in (screen(), pipe):
+        for show in (print_diff, print_summary, print_name_status):
+            show([], where.terminal)
+        assert where.text == ""
+
+
+def test_json_keeps_the_shape_of_a_rest_diff_and_says_what_was_renamed(changes) -> None:
+    documents = list(encode_changes(changes))
+    assert [(d["key"]["elements"], d["from"] is None, d["to"] is None) for d in documents] == [
+        (["a"], True, False),
+        (["c"], False, False),
+        (["d"], False, True),
+        (["b", "x.y"], False, True),
+        (["e"], True, False),
+    ]
+    assert documents[3]["renamedTo"] == {"elements": ["e"]}
+    assert documents[4]["renamedFrom"] == {"elements": ["b", "x.y"]}
+
+
+def test_every_known_attribute_has_a_label_of_an_option(table) -> None:
+    from nessie_cli.render.fields import fields
+
+    assert list(fields(table("a", 1))) == ["type", "id", "metadata-location", "snapshot-id", "schema-id", "spec-id", "sort-order-id"]
+    assert fields(Namespace(elements=("db", "a.b"), properties={"k": "v"})) == {
+        "type": "namespace",
+        "elements": str(ContentKey(("db", "a.b"))),
+        "properties.k": "v",
+    }

@@ -1,0 +1,141 @@
+"""References, reflogs, merges and problems."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+    Namespace,
+    Problem,
+    ProblemKind,
+    Reference,
+    ReferenceMetadata,
+    ReferenceType,
+    ReflogEntry,
+)
+from nessie_cli.render.merges import merge_headline, print_merge
+from nessie_cli.render.problems import print_problems
+from nessie_cli.render.references import print_references, print_reflog
+from nessie_cli.render.terminal import plain
+from nessie_cli.render.text import cells
+
+H = "8f31c0de" * 8
+
+
+@pytest.fixture
+def references(meta):
+    return [
+        Reference(ReferenceType.BRANCH, "feature", H, ReferenceMetadata(meta(4), 12, 2, 3, H)),
+        Reference(ReferenceType.BRANCH, "main", H, ReferenceMetadata(meta(5), 13)),
+        Reference(ReferenceType.BRANCH, "empty", H),
+    ]
+
+
+def test_a_list_in_a_pipe_is_name_and_hash(pipe, references) -> None:
+    print_references(references, pipe.terminal, current="main")
+    assert pipe.lines == [f"feature\t{H}", f"main\t{H}", f"empty\t{H}"]
+
+
+def test_a_star_marks_the_current_reference_for_a_person(screen, references) -> None:
+    shown = screen()
+    print_references(references, shown.terminal, current="main")
+    assert [line.split() for line in shown.lines] == [["NAME", "HASH"], ["feature", H[:8]], ["*", "main", H[:8]], ["empty", H[:8]]]
+
+
+def test_the_long_list_counts_and_shows_the_last_commit(pipe, references) -> None:
+    print_references(references, pipe.terminal, verbose=True)
+    assert [line.split("\t")[2:] for line in pipe.lines] == [
+        ["2", "3", "2026-05-01T11:56:00Z", "etl@example.org", "nightly load"],
+        ["", "", "2026-05-01T11:55:00Z", "etl@example.org", "nightly load"],
+        ["", "", "", "", ""],
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_lists_fit_the_terminal(screen, references, width) -> None:
+    shown = screen(width)
+    print_references(references, shown.terminal, current="main", verbose=True)
+    print_reflog([move(1, None, H), move(2, H, None, "w" * 90)], shown.terminal)
+    assert all(cells(line) <= width for line in shown.lines)
+
+
+def move(number: int, before: str | None, after: str | None, message: str = "why") -> ReflogEntry:
+    time = datetime(2026, 5, 1, 11, 0, tzinfo=UTC)
+    return ReflogEntry(
+        number=number,
+        reference="main",
+        type=ReferenceType.BRANCH,
+        before=before,
+        after=after,
+        time=time,
+        who="Eva <e@x>",
+        operation="commit",
+        message=message,
+        request_id="r",
+    )
+
+
+def test_a_reflog_in_a_pipe_has_both_ends_of_each_move(pipe) -> None:
+    print_reflog([move(7, H, None), move(3, None, H)], pipe.terminal)
+    assert pipe.lines == [
+        f"7\tmain\t{H}\t-\t2026-05-01T11:00:00Z\tEva <e@x>\tcommit\twhy",
+        f"3\tmain\t-\t{H}\t2026-05-01T11:00:00Z\tEva <e@x>\tcommit\twhy",
+    ]
+
+
+def test_a_person_reads_where_the_reference_came_to(screen) -> None:
+    shown = screen()
+    print_reflog([move(7, H, None)], shown.terminal)
+    assert [line.split() for line in shown.lines] == [
+        ["NO", "REFERENCE", "AFTER", "WHEN", "WHO", "VERB", "WHY"],
+        ["7", "main", "-", "1", "hour", "ago", "Eva", "commit", "why"],
+    ]
+
+
+def result(table, key, *, applied: bool = True, successful: bool = True, hash_: str | None = H) -> MergeResult:
+    conflict = None if successful else Conflict(ConflictType.VALUE_DIFFERS, key("a"), "differs")
+    details = (
+        MergeDetail(key("a"), MergeBehavior.NORMAL, conflict, table("a", 7), table("b", 8)),
+        MergeDetail(key('"b.c"'), MergeBehavior.DROP, None, Namespace(elements=("b.c",)), None),
+    )
+    return MergeResult(
+        target_branch="main",
+        effective_target_hash=H,
+        resultant_hash=hash_,
+        common_ancestor=H,
+        expected_hash=None,
+        applied=applied,
+        successful=successful,
+        details=details,
+    )
+
+
+def test_a_merge_lists_each_key_with_both_sides(pipe, table, key) -> None:
+    print_merge(result(table, key, successful=False), pipe.terminal)
+    assert pipe.lines == [
+        "a\tNORMAL\ticeberg-table snapshot 7\ticeberg-table snapshot 8\tVALUE_DIFFERS",
+        '"b.c"\tDROP\tnamespace\t-\t',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "line"),
+    [
+        ({}, "merged dev into main: now at 8f31c0de"),
+        ({"applied": False}, "nothing to do: main has everything of dev"),
+        ({"applied": False, "hash_": None}, "dry run, no conflicts: nothing was written; would have merged dev into main"),
+        ({"applied": False, "hash_": None, "successful": False}, "nothing was written: dev conflicts with main"),
+    ],
+)
+def test_the_headline_says_what_happened(screen, table, key, state, line) -> None:
+    assert plain(merge_headline(result(table, key, **state), "merged", "dev", screen().terminal)) == line
+
+
+def test_problems_are_records(pipe) -> None:
+    print_problems([Problem(ProblemKind.DAMAGED, H, "check sum\nwrong")], pipe.terminal)
+    assert pipe.lines == [f"DAMAGED\t{H}\tcheck sum\\nwrong"]
