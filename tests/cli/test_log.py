@@ -1,0 +1,147 @@
+import pytest
+
+from nessie_cli.model import ReferenceType
+
+
+@pytest.fixture
+def history(catalog):
+    """main: namespace, tables (v1), update items, merge of feature, rename; feature: update orders; stray: one more commit."""
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2, author="Bob <bob@example.org>")
+    catalog.update("main", "db.items", 2)
+    catalog.repository.merge("main", "feature")
+    catalog.rename("main", "db.items", 'db."it.ems"')
+    catalog.branch("stray", "v1")
+    catalog.create("stray", "db.more")
+    return catalog
+
+
+def subjects(ran) -> list[str]:
+    assert ran.code == 0, ran.err
+    return [row[-1].partition(" at ")[0] for row in ran.rows]
+
+
+MAIN = ["rename db.items", "Merged feature", "update db.items", "update db.orders", "tables", "namespace"]
+
+
+def test_history_is_newest_first_over_all_parents(nessie, history) -> None:
+    assert subjects(nessie("log")) == MAIN
+    assert subjects(nessie("log", "main")) == MAIN
+    assert subjects(nessie("log", "v1")) == MAIN[-2:]
+    assert subjects(nessie("log", history.head("v1")[:10])) == MAIN[-2:]
+
+
+def test_the_current_reference_is_the_start(nessie, history) -> None:
+    assert subjects(nessie("--ref", "feature", "log")) == ["update db.orders", "tables", "namespace"]
+    assert subjects(nessie("log", "HEAD~1", "--ref", "stray")) == ["tables", "namespace"]
+
+
+def test_first_parents_leave_merged_commits_out(nessie, history) -> None:
+    assert subjects(nessie("log", "--first-parent")) == [s for s in MAIN if s != "update db.orders"]
+    assert subjects(nessie("log", "v1..main", "--first-parent")) == ["rename db.items", "Merged feature", "update db.items"]
+
+
+@pytest.mark.parametrize(("limit", "more"), [(0, True), (1, True), (5, True), (6, False), (7, False)])
+def test_a_limit_says_whether_there_is_more(nessie, history, limit, more) -> None:
+    ran = nessie("log", "-n", str(limit), "--json")
+    assert [len(ran.json["logEntries"]), ran.json["hasMore"], ran.json["token"]] == [min(limit, 6), more, None]
+
+
+def test_ranges(nessie, history) -> None:
+    assert subjects(nessie("log", "v1..feature")) == ["update db.orders"]
+    assert subjects(nessie("log", "feature..main")) == ["rename db.items", "Merged feature", "update db.items"]
+    assert subjects(nessie("log", "feature..")) == subjects(nessie("log", "feature..HEAD"))
+    assert subjects(nessie("log", "stray...feature")) == ["create db.more", "update db.orders"]
+    assert subjects(nessie("log", "main..main")) == []
+
+
+def test_all_starts_at_every_reference_and_shows_each_commit_once(nessie, history) -> None:
+    assert subjects(nessie("log", "--all")) == ["create db.more", *MAIN[:2], "update db.items", "update db.orders", "tables", "namespace"]
+
+
+def test_filters(nessie, history) -> None:
+    assert subjects(nessie("log", "--author", "^Bob")) == ["update db.orders"]
+    assert subjects(nessie("log", "--grep", "with a b.dy")) == ["tables"]
+    assert subjects(nessie("log", "--grep", "update", "--author", "Eva")) == ["update db.items"]
+    assert subjects(nessie("log", "-n", "1", "--grep", "update")) == ["update db.items"]
+    assert subjects(nessie("log", "--", "db.orders")) == ["Merged feature", "update db.orders", "tables"]
+    assert subjects(nessie("log", "v1", "--", "db")) == ["tables", "namespace"]
+    assert subjects(nessie("log", "--", 'db."it.ems"', "db.nothing")) == ["rename db.items"]
+
+
+def test_since_and_until_are_inclusive(nessie, history) -> None:
+    times = [row[1] for row in nessie("log").rows]
+    assert subjects(nessie("log", "--since", times[2])) == MAIN[:3]
+    assert subjects(nessie("log", "--after", times[2], "--before", times[1])) == MAIN[1:3]
+    assert subjects(nessie("log", "--until", times[4])) == MAIN[4:]
+    assert subjects(nessie("log", "--since", "1 hour ago")) == []
+
+
+def test_reverse_is_applied_after_the_limit(nessie, history) -> None:
+    assert subjects(nessie("log", "-n", "2", "--reverse")) == ["Merged feature", "rename db.items"]
+    assert [e["commitMeta"]["message"] for e in nessie("log", "-n", "2", "--reverse", "--json").json["logEntries"]][1] == "rename db.items"
+
+
+def test_records_hold_hash_time_author_subject(nessie, history) -> None:
+    row = nessie("log", "-n", "1").rows[0]
+    assert row == [history.head("main"), row[1], "Eva <eva@example.org>", "rename db.items"]
+    assert row[1].startswith("2026-05-28T")
+    assert nessie("log", "-n", "1", "--oneline").rows == [[row[0], row[3]]]
+
+
+def test_stat_counts_changes_a_rename_being_one(nessie, history) -> None:
+    assert [row[-1] for row in nessie("log", "--stat").rows] == [">1", "~1", "~1", "~1", "+2", "+1"]
+    found = nessie("log", "--stat", "-n", "1", "--json").json["logEntries"][0]["changes"]
+    assert found == {"created": 0, "updated": 0, "deleted": 0, "renamed": 1}
+
+
+def test_the_graph_in_a_pipe(nessie, history) -> None:
+    lines = nessie("log", "--graph", "--oneline").lines
+    assert [line.partition(" ")[0] if line[0] in "●◎" else line[:3] for line in lines] == ["●", "◎", "├─╮", "●", "│ ●", "├─╯", "●", "●"]
+
+
+def test_json_has_the_shape_of_rest(nessie, history) -> None:
+    entry = nessie("log", "--json", "-n", "1").json["logEntries"][0]
+    assert entry["commitMeta"]["hash"] == history.head("main")
+    assert entry["parentCommitHash"] == entry["commitMeta"]["parentCommitHashes"][0]
+    assert entry["operations"] is None
+    keyed = nessie("log", "--json", "--", "db.orders").json["logEntries"]
+    assert all(entry["operations"] for entry in keyed)
+
+
+def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
+    import json
+
+    assert [json.loads(line)["height"] for line in nessie("log", "--jsonl", "--first-parent").lines] == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["nowhere"], 4, "nowhere"),
+        (["mian"], 4, "Did you mean 'main'?"),
+        (["main", "extra"], 2, "'extra' is one word too many"),
+        (["--grep", "("], 2, "--grep '(': is no regular expression"),
+        (["--since", "soon"], 2, "soon"),
+        (["--graph", "--reverse"], 2, "exclude each other"),
+        (["--all", "main"], 2, "--all takes no revision"),
+        (["-n", "-1"], 2, "-1"),
+        (["--", "a..b"], 2, "empty"),
+        (["main@xyz"], 2, "xyz"),
+        (["deadbeef"], 4, "deadbeef"),
+    ],
+)
+def test_wrong_input_is_one_line_and_a_document(nessie, history, argv, code, said) -> None:
+    ran = nessie("log", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert ran.err.startswith("nessie: ")
+    assert "Traceback" not in ran.err
+    words = [argv[0], "--json", *argv[1:]] if argv[0] != "--" else ["--json", *argv]
+    assert "error" in nessie("log", *words).json
+
+
+def test_an_empty_history_has_no_commits(nessie, catalog) -> None:
+    catalog.repository.create_reference(ReferenceType.BRANCH, "empty", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
+    assert nessie("log", "empty") == (0, "", "")
+    assert nessie("log", "empty", "--json").json["logEntries"] == []
