@@ -14,8 +14,11 @@ from hashlib import blake2b
 from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Node
 
 LEAF_TARGET = 2048
-INNER_TARGET = 8192
+INNER_TARGET = 4096
 """Scale of the size distribution in bytes; the mean is 0.9 of it."""
+
+PARAMETERS = f"weibull4 leaf={LEAF_TARGET} inner={INNER_TARGET}"
+"""What a repository remembers of how its trees were cut: trees cut otherwise share nothing with them."""
 
 _HASHES = [blake2b(digest_size=4, person=b"nessie%d" % min(level, 1)) for level in (0, 1)]
 _SCALE = [LEAF_TARGET**4, INNER_TARGET**4]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
@@ -43,7 +45,7 @@ class Action(IntEnum):
     AGAIN = 3
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True, gc=False):
     """One key of a batch. `record` is what is put, its content id `NO_ID` where the repository gives one; `expected` the expected content."""
 
     action: Action
@@ -72,7 +74,7 @@ class Batch:
             if earlier is not None:
                 if earlier.action is not Action.DELETE or operation.content.id is not None:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
-                change = change._replace(action=Action.AGAIN)
+                change = Change(Action.AGAIN, change.record)
         elif earlier is not None:
             raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
         elif isinstance(operation, Delete):

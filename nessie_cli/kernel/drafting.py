@@ -23,7 +23,7 @@ class Stamp(NamedTuple):
     """Who commits and when (microseconds since 1970)."""
 
     committer: str
-    now: int
+    time: int
 
 
 def micros(when: datetime) -> int:
@@ -61,7 +61,7 @@ def root_of(objects: Objects, commit: Id) -> Id:
 def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: Mapping[bytes, bytes], *, meta: CommitMeta, stamp: Stamp) -> Id:
     """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
     known = [objects.commit(p) for p in parents if p != NO_COMMIT]
-    time = max([stamp.now, *(p.time + 1 for p in known)])
+    time = max([stamp.time, *(p.time + 1 for p in known)])
     return objects.add_commit(
         Commit(
             parents=tuple(parents),

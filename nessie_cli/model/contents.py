@@ -81,7 +81,7 @@ def _attribute_names(cls: type[Content]) -> tuple[tuple[str, str], ...]:
     return _NAMES[cls.__name__]
 
 
-class IcebergTable(Content, frozen=True, kw_only=True):
+class IcebergTable(Content, frozen=True, kw_only=True, gc=False):
     """An Iceberg table: its current metadata file and the ids in it. `snapshot_id` is -1 where there is no snapshot."""
 
     type: ClassVar[str] = "ICEBERG_TABLE"
@@ -101,7 +101,7 @@ class IcebergTable(Content, frozen=True, kw_only=True):
             _int(self.type, name, getattr(self, name), _INT32)
 
 
-class IcebergView(Content, frozen=True, kw_only=True):
+class IcebergView(Content, frozen=True, kw_only=True, gc=False):
     """An Iceberg view. `sql_text` and `dialect` are deprecated; newer clients keep both in the metadata file."""
 
     type: ClassVar[str] = "ICEBERG_VIEW"
@@ -122,7 +122,7 @@ class IcebergView(Content, frozen=True, kw_only=True):
             _text(self.type, name, getattr(self, name), optional=True)
 
 
-class DeltaLakeTable(Content, frozen=True, kw_only=True):
+class DeltaLakeTable(Content, frozen=True, kw_only=True, gc=False):
     """A Delta Lake table: the locations of its log."""
 
     type: ClassVar[str] = "DELTA_LAKE_TABLE"
@@ -164,7 +164,7 @@ class Namespace(Content, frozen=True, kw_only=True):
         return {"elements": list(self.elements), "properties": dict(self.properties)}
 
 
-class UDF(Content, frozen=True, kw_only=True):
+class UDF(Content, frozen=True, kw_only=True, gc=False):
     """A user-defined function. `sql_text` and `dialect` are deprecated."""
 
     type: ClassVar[str] = "UDF"

@@ -17,7 +17,7 @@ _NEEDS_QUOTES = re.compile(r'[."\s]')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
-class ContentKey(Struct, frozen=True, order=True):
+class ContentKey(Struct, frozen=True, order=True, gc=False):
     """The path of a content, outermost element first. Ordered element by element, a prefix before its extensions.
 
     Text form: elements joined with dots; an element that holds a dot, a double quote or white space is quoted as SQL does.

@@ -8,7 +8,7 @@ from nessie_cli.model.contents import Content
 from nessie_cli.model.keys import ContentKey
 
 
-class Put(Struct, frozen=True):
+class Put(Struct, frozen=True, gc=False):
     """Create or update the content of a key.
 
     A new content carries no id (the repository gives one); an update carries the id it has. `expected_content`, where given, is compared with
@@ -21,13 +21,13 @@ class Put(Struct, frozen=True):
     expected_content: Content | None = None
 
 
-class Delete(Struct, frozen=True):
+class Delete(Struct, frozen=True, gc=False):
     """Remove the content of a key."""
 
     key: ContentKey
 
 
-class Unchanged(Struct, frozen=True):
+class Unchanged(Struct, frozen=True, gc=False):
     """Demand that a key exists and was not changed since the expected hash. Never stored. Wire name `UNCHANGED`."""
 
     key: ContentKey

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved
+from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, UnsupportedFormat
 from nessie_cli.kernel import history
 from nessie_cli.kernel.checking import check
+from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.drafting import from_micros
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Objects
@@ -36,10 +37,11 @@ from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision, describe_settings
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
 from nessie_cli.repository.writing import AddedIds, Branch, Circumstances
-from nessie_cli.store.base import STORE_FORMAT, DamagedId, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
+from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
 
 DEFAULT_BRANCH = ".default-branch"
 CREATED = ".created"
+TREE = ".tree"
 DEMAND_EXPECTED = "require-expected-content"
 """Names of settings; those with a dot are facts of the repository, not for callers to set."""
 
@@ -53,6 +55,8 @@ class LocalRepository:
         self._store = store
         self._at = circumstances
         self._settings = store.settings()
+        if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
+            raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
         self._cache = Cache()
         self._objects = Objects(store.get, self._cache)
         self._branches = Branch(store, self._cache, circumstances)
@@ -348,6 +352,3 @@ def _unexpected_hash(name: str, expected: str, actual: Id) -> ReferenceMoved:
     text = f"named-reference '{name}' is not at expected hash '{expected}', but at '{actual.hex()}'"
     conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
     return ReferenceMoved(f"N{text[1:]}.", [conflict], reference=name, head=actual.hex(), expected_hash=expected)
-
-
-__all__ = ["DamagedId", "LocalRepository"]

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.objects import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, LocalRepository
+from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.repository.writing import Circumstances
 from nessie_cli.store.base import Move, Store, Write
 from nessie_cli.store.opening import create_store, open_store
@@ -55,7 +56,7 @@ def _initialised(store: Store, default_branch: str | None, at: Circumstances) ->
         name = default_branch or "main"
         first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, at.clock(), at.who, "create", "", at.random(8).hex())
         # When two processes create one store, the second finds the branch there and its write changes nothing.
-        store.write(Write(moves=[first], settings={DEFAULT_BRANCH: name, CREATED: str(at.clock())}))
+        store.write(Write(moves=[first], settings={TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(at.clock())}))
     repository = LocalRepository(store, at)
     if default_branch not in (None, repository.default_branch):
         existing = repository.default_branch
