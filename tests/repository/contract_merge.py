@@ -94,8 +94,11 @@ class Merges:
         both_sides(catalog, source, target)
         options = {"behaviors": [behave("k", "FORCE")]} if by_key else {"default_behavior": FORCE}
         result = catalog.merge("dev", **options)
-        assert result.successful
+        assert (result.applied, result.successful) == (True, True)
         assert touched(result) == {"k": "FORCE"}
+        operations = catalog.top().operations
+        assert operations is not None
+        assert [o.key.plain for o in operations] == ["k"]
         assert catalog.numbers().get("k") == forced
         assert catalog.numbers()["aside"] == 2
         if forced is not None:
@@ -356,6 +359,11 @@ class Merges:
         head = catalog.write("main", {"a": 1})
         assert catalog.merge("main", dry_run=True).resultant_hash == head
 
+    def test_a_dry_run_that_drops_everything_answers_no_hash(self, catalog: Catalog) -> None:
+        both_sides(catalog, UPDATE, UPDATE)
+        result = catalog.merge("dev", default_behavior=DROP, dry_run=True)
+        assert (result.applied, result.successful, result.resultant_hash) == (False, True, None)
+
     def test_a_dry_merge_reports_conflicts(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         before = catalog.everything()
@@ -456,6 +464,11 @@ class Merges:
             catalog.merge("dev", behaviors=behaviors)
         assert catalog.everything() == before
 
+    def test_an_unused_behavior_is_refused_before_conflicts_are_reported(self, catalog: Catalog) -> None:
+        both_sides(catalog, UPDATE, UPDATE)
+        with pytest.raises(InvalidInput, match="never"):
+            catalog.merge("dev", behaviors=[behave("never", "FORCE")])
+
     def test_a_resolution_for_a_removed_key_is_refused(self, catalog: Catalog) -> None:
         both_sides(catalog, REMOVE, UPDATE)
         there = catalog.content("main", "k")
@@ -507,6 +520,34 @@ class Merges:
             catalog.merge("dev")
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "z")]
         assert catalog.merge("dev", default_behavior=DROP).successful
+
+    def test_a_namespace_in_conflict_is_not_called_absent(self, catalog: Catalog) -> None:
+        catalog.write("main", {"n": NS, "n.a": 1})
+        catalog.branch("dev")
+        catalog.commit("dev", put("n", namespace("n", catalog.id("dev", "n"), owner="dev")), put("n.b", table(2)))
+        catalog.write("main", {"n": None, "n.a": None})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge("dev")
+        assert types_and_keys(refused.value.result.conflicts) == [("KEY_DOES_NOT_EXIST", "n")]
+
+    def test_a_child_in_conflict_does_not_make_its_namespace_full(self, catalog: Catalog) -> None:
+        catalog.write("main", {"o": NS, "o.z": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"o": None, "o.z": None})
+        catalog.recreate("main", "o.z", table(3))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge("dev")
+        assert types_and_keys(refused.value.result.conflicts) == [("CONTENT_ID_DIFFERS", "o.z")]
+        assert catalog.merge("dev", default_behavior=FORCE).applied
+        assert catalog.numbers() == {}
+
+    def test_a_dropped_child_keeps_its_namespace(self, catalog: Catalog) -> None:
+        catalog.write("main", {"o": NS, "o.z": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"o": None, "o.z": None})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.merge("dev", behaviors=[behave("o.z", "DROP")])
+        assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "o")]
 
     def test_a_whole_hierarchy_goes_and_comes_by_merge(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "a.b.t": 1})

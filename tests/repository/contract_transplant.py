@@ -162,6 +162,24 @@ class Transplants:
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "a")]
         assert catalog.everything() == before
 
+    def test_a_conflict_invents_none_in_later_commits(self, catalog: Catalog) -> None:
+        story(catalog)
+        first = catalog.write("dev", {"new": 1, "x": 1})
+        second = catalog.write("dev", {"new": 2, "ns": NS})
+        third = catalog.write("dev", {"new": None})
+        catalog.write("t", {"x": 9})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant([first, second, third], onto="t")
+        assert types_and_keys(refused.value.result.conflicts) == [("KEY_EXISTS", "x")]
+
+    def test_a_namespace_that_several_commits_miss_is_named_once(self, catalog: Catalog) -> None:
+        story(catalog)
+        commits = [catalog.write("dev", {"ns.one": 1}), catalog.write("dev", {"ns.two": 1})]
+        catalog.write("t", {"ns": None})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.transplant(commits, onto="t")
+        assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "ns")]
+
     def test_forced_keys_take_the_state_of_the_source(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3, "y": 3})
@@ -264,6 +282,11 @@ class Transplants:
         assert (result.applied, result.successful, result.resultant_hash) == (False, True, None)
         assert sorted(touched(result)) == ["a", "b", "ns.x", "y", "z"]
         assert catalog.everything() == before
+
+    def test_a_dry_run_of_nothing_left_answers_no_hash(self, catalog: Catalog) -> None:
+        commits = story(catalog)
+        result = catalog.transplant([commits[3]], onto="t", dry_run=True)
+        assert (result.applied, result.successful, result.resultant_hash) == (False, True, None)
 
     def test_a_dry_transplant_reports_conflicts(self, catalog: Catalog) -> None:
         commits = story(catalog)
