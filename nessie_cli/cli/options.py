@@ -26,7 +26,8 @@ class GlobalOptions:
     def take(self, name: str, value: Any) -> None:
         """Remember one option as it is parsed; raises `InvalidInput` for a value that can never work."""
         if name == "directory":
-            enter(value)
+            for directory in value:
+                enter(directory)
             return
         if name == "color" and value not in COLOR_CHOICES:
             raise InvalidInput(f"--color {value}: must be one of {', '.join(COLOR_CHOICES)}")
@@ -60,7 +61,7 @@ _FLAGS = (
 
 
 def _remember(ctx: Any, param: Any, value: Any) -> None:
-    if value is not None and value is not False:
+    if value:
         ctx.obj.options.take(param.name, value)
 
 
@@ -69,6 +70,9 @@ def global_parameters(*, hidden: bool) -> list[Any]:
     from typer.core import TyperOption
 
     shared: dict[str, Any] = {"callback": _remember, "expose_value": False, "hidden": hidden}
-    values = [TyperOption(param_decls=list(names), metavar=metavar, type=str, help=help_, **shared) for names, metavar, help_ in _VALUES]
+    values = [
+        TyperOption(param_decls=list(names), metavar=metavar, type=str, help=help_, multiple="directory" in names, **shared)
+        for names, metavar, help_ in _VALUES
+    ]
     flags = [TyperOption(param_decls=list(names), is_flag=True, default=False, help=help_, **shared) for names, help_ in _FLAGS]
     return values + flags
