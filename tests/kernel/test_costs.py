@@ -1,0 +1,203 @@
+"""The costs of design 5.2, counted in objects fetched from a cold store and in objects written: never in time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import pytest
+
+from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.drafting import Stamp, draft_commit
+from nessie_cli.kernel.edit import build, edit
+from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
+from nessie_cli.model import CommitMeta
+from tests.kernel.heap import Heap, record
+
+SMALL, LARGE = 1_000, 100_000
+
+
+class Tree:
+    """A stored tree of N keys."""
+
+    def __init__(self, size: int) -> None:
+        self.heap = Heap()
+        self.keys = [b"warehouse\x00db%03d\x00table-%06d" % (n // 100, n) for n in range(size)]
+        objects = self.heap.objects()
+        self.root = build(objects, ((key, record(n)) for n, key in enumerate(self.keys)))
+        self.heap.keep(objects)
+        self.levels = objects.node(self.root).level + 1
+
+    def cost(self, work: Callable[[Objects], object]) -> tuple[int, int]:
+        """Objects fetched and objects written by one piece of work of a reader that knows nothing yet."""
+        objects = self.heap.objects()
+        work(objects)
+        reads = self.heap.reads
+        assert reads == objects.node_reads
+        self.heap.keep(objects)
+        return reads, self.heap.writes
+
+    def changed(self, edits: dict[bytes, bytes | None]) -> Id:
+        objects = self.heap.objects()
+        root = edit(objects, self.root, edits)
+        self.heap.keep(objects)
+        return root
+
+
+@pytest.fixture(scope="module", params=[SMALL, LARGE])
+def grown(request: pytest.FixtureRequest) -> Tree:
+    return Tree(request.param)
+
+
+@pytest.fixture
+def some(grown: Tree) -> list[bytes]:
+    return random.Random(4).sample(grown.keys, 300)
+
+
+def test_the_tree_is_flat(grown: Tree) -> None:
+    assert grown.levels == (2 if len(grown.keys) == SMALL else 3)
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_get(grown: Tree, some: list[bytes], count: int) -> None:
+    reads, _ = grown.cost(lambda objects: tree.get(objects, grown.root, some[:count]))
+    assert reads <= count * grown.levels
+    assert grown.heap.trips <= grown.levels
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_replacing_values(grown: Tree, some: list[bytes], count: int) -> None:
+    edits: dict[bytes, bytes | None] = {key: record(999_999) for key in some[:count]}
+    reads, writes = grown.cost(lambda objects: edit(objects, grown.root, edits))
+    assert reads <= count * grown.levels
+    assert writes <= count * grown.levels
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_adding_and_removing_keys(grown: Tree, some: list[bytes], count: int) -> None:
+    # A boundary that moves is found again within a few nodes, on average within one.
+    added: dict[bytes, bytes | None] = {key + b"!": record(1) for key in some[:count]}
+    for edits in (added, dict.fromkeys(some[:count])):
+        reads, writes = grown.cost(lambda objects, edits=edits: edit(objects, grown.root, edits))  # type: ignore[misc]
+        assert reads <= (2 * count + 4) * grown.levels
+        assert writes <= (2 * count + 4) * grown.levels
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 100])
+def test_diff(grown: Tree, some: list[bytes], count: int) -> None:
+    edits: dict[bytes, bytes | None] = {key: record(999_999) for key in some[:count]}
+    other = grown.changed(edits)
+    reads, _ = grown.cost(lambda objects: list(tree.diff(objects, grown.root, other)))
+    assert reads <= 2 * count * grown.levels
+    edits |= dict.fromkeys(some[100 : 100 + count]) | {key + b"!": record(1) for key in some[200 : 200 + count]}
+    other = grown.changed(edits)
+    reads, _ = grown.cost(lambda objects: list(tree.diff(objects, grown.root, other)))
+    assert reads <= 2 * 3 * count * (grown.levels + 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 100])
+def test_merge(grown: Tree, some: list[bytes], count: int) -> None:
+    source = grown.changed({key: record(999_999) for key in some[:count]})
+    target = grown.changed({key: record(888_888) for key in some[100 : 100 + count]})
+
+    def merge(objects: Objects) -> None:
+        edits = {key: after for key, _, _, after in tree.three_way(objects, grown.root, target, source)}
+        edit(objects, target, edits)
+
+    reads, writes = grown.cost(merge)
+    assert reads <= 4 * count * grown.levels + 1
+    assert writes <= count * grown.levels
+
+
+def test_listing_a_prefix(grown: Tree) -> None:
+    start = b"warehouse\x00db005"
+    reads, _ = grown.cost(lambda objects: list(tree.scan(objects, grown.root, start, start + b"\x01")))
+    assert reads <= grown.levels + 100 // 10
+
+
+def test_a_page_of_a_long_listing(grown: Tree) -> None:
+    # Leaves are read ahead by a fixed number, whatever the size of the whole.
+    reads, _ = grown.cost(lambda objects: list(islice(tree.scan(objects, grown.root, grown.keys[7]), 20)))
+    assert reads <= grown.levels + tree.READ_AHEAD
+
+
+def test_counting(grown: Tree) -> None:
+    assert grown.cost(lambda objects: tree.count(objects, grown.root))[0] == 1
+
+
+def test_equal_roots_cost_nothing(grown: Tree) -> None:
+    assert grown.cost(lambda objects: list(tree.diff(objects, grown.root, grown.root)))[0] == 0
+    assert grown.cost(lambda objects: list(tree.three_way(objects, grown.root, tree.EMPTY, grown.root)))[0] == 0
+
+
+class Chain:
+    """A stored history of c commits with a branch and a merge in the middle."""
+
+    def __init__(self, length: int) -> None:
+        self.heap = Heap()
+        self.length = length
+        objects = self.heap.objects()
+        self.line = [NO_COMMIT]
+        for number in range(length):
+            self.line.append(self._commit(objects, [self.line[-1]], number))
+        self.side = self._commit(objects, [self.line[-11]], length)
+        self.heap.keep(objects)
+
+    @staticmethod
+    def _commit(objects: Objects, parents: list[Id], number: int) -> Id:
+        return draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000))
+
+    def reads(self, work: Callable[[Objects], object]) -> int:
+        objects = self.heap.objects()
+        work(objects)
+        assert self.heap.reads == objects.commit_reads
+        return self.heap.reads
+
+
+@pytest.fixture(scope="module", params=[1_000, 30_000])
+def chain(request: pytest.FixtureRequest) -> Chain:
+    return Chain(request.param)
+
+
+def logarithm(chain: Chain) -> int:
+    return chain.length.bit_length()
+
+
+def steps(chain: Chain) -> Iterator[int]:
+    yield from (1, 2, 10, 100, 999, chain.length // 3, chain.length // 2, chain.length - 1, chain.length)
+
+
+def test_the_nth_predecessor(chain: Chain) -> None:
+    head = chain.line[-1]
+    for back in steps(chain):
+        reads = chain.reads(lambda objects, back=back: history.ancestor_at(objects, head, chain.length - back))  # type: ignore[misc]
+        assert reads <= 3 * logarithm(chain)
+
+
+def test_the_commit_at_a_time(chain: Chain) -> None:
+    head = chain.line[-1]
+    for back in steps(chain):
+        reads = chain.reads(lambda objects, back=back: history.at_time(objects, head, (chain.length - back) * 1000 - 1))  # type: ignore[misc]
+        assert reads <= 4 * logarithm(chain)
+
+
+def test_the_ancestor_test(chain: Chain) -> None:
+    for back in steps(chain):
+        if back < chain.length:
+            reads = chain.reads(lambda objects, back=back: history.is_ancestor(objects, chain.line[-1 - back], chain.line[-1]))  # type: ignore[misc]
+            assert reads <= 3 * logarithm(chain)
+
+
+def test_the_common_first_parent(chain: Chain) -> None:
+    reads = chain.reads(lambda objects: history.common_first_parent(objects, chain.side, chain.line[-1]))
+    assert reads <= 6 * logarithm(chain)
+
+
+def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
+    assert chain.reads(lambda objects: history.merge_base(objects, chain.side, chain.line[-1])) <= 10 + 3
+    assert chain.reads(lambda objects: history.merge_base(objects, chain.line[-6], chain.line[-1])) <= 5 + 3
+
+
+def test_a_new_commit_reads_two(chain: Chain) -> None:
+    assert chain.reads(lambda objects: Chain._commit(objects, [chain.line[-1]], 0)) <= 2
