@@ -232,7 +232,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
         pytest.skip("a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so tests the same by SQLite's limit")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Path) -> None:

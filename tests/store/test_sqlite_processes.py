@@ -75,18 +75,20 @@ def test_another_process_sees_all_of_a_write_or_nothing(path: str) -> None:
     going.touch()
     writer = start(WRITE_PAIRS, path)
     seen = set()
-    while len(seen) < 100:
-        settings = store.settings()
-        assert settings["n"] == settings["m"]
-        a, b = store.references()
-        assert a.target == b.target
-        # Objects come with the reference that needs them.
-        last = store.reflog("a", limit=1)[0].move
-        assert last.before is None or store.get([last.before])
-        seen.add(settings["n"])
-    going.unlink()
-    finish(writer)
-    store.close()
+    try:
+        while len(seen) < 100:
+            settings = store.settings()
+            assert settings["n"] == settings["m"]
+            a, b = store.references()
+            assert a.target == b.target
+            # Objects come with the reference that needs them.
+            last = store.reflog("a", limit=1)[0].move
+            assert last.before is None or store.get([last.before])
+            seen.add(settings["n"])
+    finally:
+        going.unlink()
+        finish(writer)
+        store.close()
 
 
 CREATE = """
