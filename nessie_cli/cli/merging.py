@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
@@ -38,6 +37,8 @@ class Choices(NamedTuple):
 
 def merge_options(call: Invocation, branch: str, choices: Choices) -> MergeOptions:
     """The options as the repository takes them; reads the files of `--resolve`. Raises `InvalidInput` that names the option."""
+    if choices.message is not None and not choices.message.strip():
+        raise InvalidInput("-m: the message is empty; leave it out for one that says what was merged")
     call.resolutions = merge_resolutions(call, branch)
     expected = choices.expected_hash
     author = call.author()
@@ -83,15 +84,10 @@ def _resolved(call: Invocation, branch: str, key: ContentKey, file: str) -> KeyB
 
 
 def _read_content(file: str) -> Content:
-    import sys
-
+    from nessie_cli.cli.input import read_bytes
     from nessie_cli.wire.decode import decode_content
 
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"--resolve: {file}: {error.strerror}") from None
-    return decode_content(data, "stdin" if file == "-" else file, allow_unknown=True)
+    return decode_content(read_bytes(file, "--resolve"), "stdin" if file == "-" else file, allow_unknown=True)
 
 
 def show_result(call: Invocation, result: MergeResult, verb: str, source: str) -> None:

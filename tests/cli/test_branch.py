@@ -1,0 +1,181 @@
+import pytest
+
+from nessie_cli.model import NO_ANCESTOR
+
+
+def names(ran) -> list[str]:
+    assert ran.code == 0, ran.err
+    return [row[0] for row in ran.rows]
+
+
+# -- list -------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_list_is_name_and_whole_hash(nessie, catalog) -> None:
+    catalog.branch("feature")
+    assert nessie("branch").rows == [["feature", catalog.head("feature")], ["main", catalog.head("main")]]
+    assert nessie("branch", "-l").out == nessie("branch").out
+
+
+def test_the_long_list_counts_ahead_and_behind(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    catalog.update("feature", "db.orders", 3)
+    catalog.update("main", "db.items", 2)
+    feature, main = nessie("branch", "-v").rows
+    assert feature[2:4] == ["2", "1"]
+    assert feature[6] == "update db.orders"
+    assert main[2:4] == ["", ""]
+    metadata = nessie("branch", "-v", "--json").json["references"][0]["metadata"]
+    assert (metadata["numCommitsAhead"], metadata["numCommitsBehind"], metadata["commonAncestorHash"]) == (2, 1, catalog.head("v1"))
+
+
+def test_json_has_the_shape_of_rest(nessie, catalog) -> None:
+    assert nessie("branch", "--json").json == {
+        "hasMore": False,
+        "token": None,
+        "references": [{"type": "BRANCH", "name": "main", "hash": catalog.head("main")}],
+    }
+
+
+def test_one_name_or_a_pattern(nessie, catalog) -> None:
+    for name in ("feature/a", "feature/b"):
+        catalog.branch(name)
+    assert names(nessie("branch", "-l", "main")) == ["main"]
+    assert names(nessie("branch", "-l", "feature/*")) == ["feature/a", "feature/b"]
+    assert nessie("branch", "-l", "main", "--json").json == {"reference": {"type": "BRANCH", "name": "main", "hash": catalog.head("main")}}
+    assert nessie("branch", "-l", "maine").code == 4
+
+
+def test_branches_that_contain_a_commit(nessie, catalog) -> None:
+    catalog.branch("old")
+    catalog.update("main", "db.orders", 2)
+    assert names(nessie("branch", "--contains", "main")) == ["main"]
+    assert names(nessie("branch", "--contains", "v1")) == ["main", "old"]
+
+
+# -- create -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_starts_at_the_current_reference_or_where_it_is_told(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    ran = nessie("branch", "feature")
+    assert (ran.code, ran.out) == (0, f"created branch feature at {catalog.head('main')}\n")
+    assert nessie("branch", "older", "main~1", "--json").json == {"reference": {"type": "BRANCH", "name": "older", "hash": catalog.head("v1")}}
+    assert nessie("branch", "empty", NO_ANCESTOR).code == 0
+    assert [catalog.head(name) for name in ("feature", "older", "empty")] == [catalog.head("main"), catalog.head("v1"), NO_ANCESTOR]
+
+
+def test_an_existing_name_is_refused_or_kept(nessie, catalog) -> None:
+    catalog.branch("feature", "v1")
+    assert nessie("branch", "feature", "main~1").code == 5
+    ran = nessie("branch", "feature", "main~1", "--if-not-exists")
+    assert ran.code == 0
+    assert catalog.head("feature") == catalog.head("v1")
+    assert nessie("branch", "v1", "--if-not-exists").code == 2, "v1 is a tag"
+
+
+@pytest.mark.parametrize("name", ["HEAD", "deadbeef", "1abc", "a..b", "a/", "-", "a b"])
+def test_unusable_names_are_refused(nessie, catalog, name) -> None:
+    ran = nessie("branch", "--", name) if name.startswith("-") else nessie("branch", name)
+    assert ran.code == 2
+    assert names(nessie("branch")) == ["main"]
+
+
+# -- delete -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
+    catalog.branch("feature")
+    ran = nessie("branch", "-d", "feature")
+    assert ran.out == f"deleted branch feature at {catalog.head('main')}\n"
+    assert "`nessie undo feature` brings it back" in ran.err
+    assert nessie("branch", "-d", "feature").code == 4
+    assert nessie("-q", "branch", "-d", "feature", "--if-exists") == (0, "", "")
+
+
+def test_losing_commits_is_said_and_never_asked_without_a_terminal(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    ran = nessie("branch", "-d", "feature")
+    assert ran.code == 0
+    assert "nothing else leads to its last commits" in ran.err
+
+
+def test_several_are_all_looked_up_before_the_first_goes(nessie, catalog) -> None:
+    for name in ("a", "b", "c"):
+        catalog.branch(name)
+    assert nessie("branch", "-d", "a", "nowhere", "b").code == 4
+    assert names(nessie("branch")) == ["a", "b", "c", "main"]
+    found = nessie("branch", "-d", "a", "b", "--json").json
+    assert [reference["name"] for reference in found["references"]] == ["a", "b"]
+    assert nessie("branch", "-d", "c", "--json").json["reference"]["name"] == "c"
+    assert names(nessie("branch")) == ["main"]
+
+
+def test_what_must_stay_stays(nessie, catalog) -> None:
+    catalog.branch("feature")
+    assert "default branch" in nessie("branch", "-d", "main").err
+    assert "is a tag" in nessie("branch", "-d", "v1").err
+    assert nessie("switch", "feature").code == 0
+    assert "is the current reference" in nessie("branch", "-d", "feature").err
+    assert names(nessie("branch")) == ["feature", "main"]
+
+
+def test_a_dry_run_deletes_nothing(nessie, catalog) -> None:
+    catalog.branch("feature")
+    assert nessie("branch", "-d", "feature", "--dry-run").out.startswith("would delete branch feature")
+    assert names(nessie("branch")) == ["feature", "main"]
+
+
+def test_the_expected_hash_guards(nessie, catalog) -> None:
+    catalog.branch("feature")
+    before = catalog.head("feature")
+    catalog.update("feature", "db.orders", 2)
+    for argv in (["-d", "feature"], ["-m", "feature", "other"], ["-f", "feature", "main"]):
+        ran = nessie("branch", *argv, "--expected-hash", before)
+        assert ran.code == 5
+        assert "UNEXPECTED_HASH" in ran.err
+    error = nessie("branch", "-d", "feature", "-c", before[:10], "--json").json["error"]
+    assert error["errorDetails"]["conflicts"][0]["conflictType"] == "UNEXPECTED_HASH"
+    assert nessie("branch", "-d", "feature", "-c", catalog.head("feature")[:10]).code == 0
+
+
+# -- rename and assign ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rename_takes_the_workspace_along(nessie, catalog) -> None:
+    catalog.branch("feature")
+    nessie("switch", "feature")
+    ran = nessie("branch", "-m", "feature", "rework")
+    assert ran.out == f"renamed feature to branch rework at {catalog.head('rework')}\n"
+    assert nessie("branch", "-m", "again").code == 0
+    assert nessie("status", "--json").code == 0
+    assert names(nessie("branch")) == ["again", "main"]
+    assert nessie("branch", "-m", "again", "main").code == 5
+    assert nessie("branch", "-m", "main", "trunk").code == 2
+
+
+def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("main", "db.orders", 2)
+    ran = nessie("branch", "-f", "feature", "main")
+    assert (ran.code, ran.out, ran.err) == (0, f"assigned branch feature at {catalog.head('main')}\n", "")
+    ran = nessie("branch", "-f", "feature", "v1")
+    assert ran.code == 0
+    assert "`nessie undo feature` takes it back" in ran.err
+    assert catalog.head("feature") == catalog.head("v1")
+
+
+def test_assigning_needs_an_existing_branch(nessie, catalog) -> None:
+    assert nessie("branch", "-f", "nowhere", "main").code == 4
+    assert nessie("branch", "-f", "nowhere", "main", "--if-exists").code == 0
+    assert nessie("branch", "-f", "main", "v1", "--dry-run").out.startswith("would assign branch main")
+    assert nessie("branch", "-f", "main").code == 2
+
+
+@pytest.mark.parametrize("argv", [["-d", "-m", "a", "b"], ["-d"], ["-m"], ["a", "b", "c"], ["-l", "a", "b"], ["-f", "a", "b", "c"]])
+def test_what_does_not_fit_together_is_refused(nessie, catalog, argv) -> None:
+    ran = nessie("branch", *argv)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1

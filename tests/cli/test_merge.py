@@ -1,0 +1,216 @@
+import json
+import shlex
+
+import pytest
+
+from nessie_cli.model import ContentKey, Delete, Namespace, Put
+
+
+@pytest.fixture
+def feature(catalog):
+    """feature: orders updated, a table created. main: items updated."""
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    catalog.create("feature", "db.more")
+    catalog.update("main", "db.items", 2)
+    return catalog
+
+
+@pytest.fixture
+def conflict(feature):
+    """The same, and main has updated orders as well."""
+    feature.update("main", "db.orders", 3, author="Bob <bob@example.org>")
+    return feature
+
+
+def test_a_merge_lists_each_key_and_says_where_the_branch_is_now(nessie, feature) -> None:
+    ran = nessie("merge", "feature")
+    assert ran.code == 0
+    assert ran.rows == [
+        ["db.more", "NORMAL", "iceberg-table snapshot 1", "-", ""],
+        ["db.orders", "NORMAL", "iceberg-table snapshot 2", "iceberg-table snapshot 1", ""],
+    ]
+    assert ran.err == f"merged feature into main: now at {feature.head('main')}\n"
+    assert feature.snapshot("main", "db.orders") == 2
+
+
+def test_json_has_the_shape_of_rest(nessie, feature) -> None:
+    before = feature.head("main")
+    found = nessie("merge", "feature", "--json").json
+    assert found["wasApplied"] is found["wasSuccessful"] is True
+    assert found["resultantTargetHash"] == feature.head("main")
+    assert found["effectiveTargetHash"] == before
+    assert found["commonAncestor"] == feature.head("v1")
+    assert found["details"][1]["source"]["snapshotId"] == 2
+    assert found["details"][1]["target"]["snapshotId"] == 1
+
+
+def test_the_target_and_the_message_may_be_given(nessie, feature) -> None:
+    assert nessie("merge", "main", "--into", "feature", "-m", "catch up").code == 0
+    meta = nessie("log", "feature", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
+    assert (meta["message"], meta["authors"]) == ("catch up", ["Eva <eva@example.org>"])
+    assert len(meta["parentCommitHashes"]) == 2
+    assert nessie("merge", "feature", "-b", "main").code == 0
+
+
+def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
+    nessie("merge", "feature")
+    ran = nessie("merge", "feature")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "nothing to do: main has everything of feature\n"
+    assert nessie("merge", "feature", "--json").json["wasApplied"] is False
+
+
+def test_a_dry_run_writes_nothing(nessie, feature) -> None:
+    before = feature.head("main")
+    ran = nessie("merge", "feature", "--dry-run")
+    assert ran.code == 0
+    assert ran.err.startswith("dry run, no conflicts")
+    assert len(ran.rows) == 2
+    assert nessie("merge", "feature", "--dry-run", "--json").json["resultantTargetHash"] is None
+    assert feature.head("main") == before
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -> None:
+    before = conflict.head("main")
+    ran = nessie("merge", "feature", *more)
+    assert (ran.code, ran.out) == (3, "")
+    lines = ran.err.splitlines()
+    assert lines[0] == "nessie: The following keys have been changed in conflict: 'db.orders'"
+    assert lines[1] == f"conflict on main at {before}"
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:]}
+    assert rows["key"] == ["db.orders", "VALUE_DIFFERS"]
+    assert rows["snapshot-id"] == ["1", "3", "2"]
+    assert rows["changed"][:2] == ["by", before]
+    assert "Bob <bob@example.org>" in ran.err
+    assert conflict.head("main") == before
+
+
+def test_a_conflict_as_json_has_everything(nessie, conflict) -> None:
+    ran = nessie("merge", "feature", "--json")
+    assert ran.code == 3
+    error = ran.json["error"]
+    assert error["errorCode"] == "REFERENCE_CONFLICT"
+    (found,) = error["errorDetails"]["conflicts"]
+    assert [found[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [1, 3, 2]
+    assert found["changedBy"]["hash"] == conflict.head("main")
+    assert found["resolutions"] == ["nessie merge feature --theirs db.orders", "nessie merge feature --ours db.orders"]
+
+
+@pytest.mark.parametrize(("number", "snapshot"), [(0, 2), (1, 3)])
+def test_a_pasted_resolution_resolves(nessie, conflict, number, snapshot) -> None:
+    error = nessie("merge", "feature", "--dry-run", "-m", "with spaces", "--json").json["error"]
+    pasted = error["errorDetails"]["conflicts"][0]["resolutions"][number]
+    assert nessie(*shlex.split(pasted)[1:]).code == 0
+    assert conflict.snapshot("main", "db.orders") == snapshot
+    assert conflict.snapshot("main", "db.more") == 1
+    assert nessie("log", "-n", "1").rows[0][-1] == "with spaces"
+
+
+def test_ours_and_theirs_for_everything(nessie, conflict) -> None:
+    assert nessie("merge", "feature", "--behavior", "FORCE").code == 0
+    assert conflict.snapshot("main", "db.orders") == 2
+    assert nessie("undo").code == 0
+    ran = nessie("merge", "feature", "--behavior", "drop", "--theirs", "db.more")
+    assert {row[0]: row[1] for row in ran.rows} == {"db.more": "FORCE", "db.orders": "DROP"}
+    assert conflict.snapshot("main", "db.orders") == 3
+
+
+def test_a_resolution_from_a_file(nessie, conflict, tmp_path) -> None:
+    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/both.json", "snapshotId": 9, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+    (tmp_path / "both=1.json").write_text(json.dumps(content))
+    assert nessie("merge", "feature", "--resolve", "db.orders=both=1.json").code == 0
+    assert conflict.snapshot("main", "db.orders") == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("db.orders", "write KEY=FILE"),
+        ("db.orders=", "write KEY=FILE"),
+        ("db.orders=none.json", "none.json"),
+        ("db.orders=bad.json", "bad.json"),
+        ("db.orders=view.json", "view.json"),
+        ("db.nothing=ok.json", "'main' has no such content"),
+    ],
+)
+def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(nessie, conflict, tmp_path, text, said) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "view.json").write_text('{"type": "ICEBERG_VIEW"}')
+    (tmp_path / "ok.json").write_text('{"type": "NAMESPACE", "elements": ["a"]}')
+    ran = nessie("merge", "feature", "--resolve", text)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_a_key_is_decided_once(nessie, conflict) -> None:
+    ran = nessie("merge", "feature", "--ours", "db.orders", "--theirs", "db.orders")
+    assert ran.code == 2
+    assert "named by --ours already" in ran.err
+
+
+def test_a_decision_on_a_key_that_is_not_in_the_merge_is_refused(nessie, conflict) -> None:
+    ran = nessie("merge", "feature", "--theirs", "db.orders", "--ours", "db.items")
+    assert ran.code == 2
+    assert "db.items" in ran.err
+
+
+def test_several_conflicts_come_at_once(nessie, conflict) -> None:
+    conflict.update("feature", "db.items", 5)
+    ran = nessie("merge", "feature")
+    assert "conflict of 2 keys on main" in ran.err
+    assert ran.err.count(" resolve ") == 2
+
+
+def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.rename("feature", "db.orders", "db.sales")
+    catalog.update("main", "db.orders", 7)
+    ran = nessie("merge", "feature")
+    assert ran.code == 3
+    assert " renamed           db.orders to db.sales in the source" in ran.err
+    first = next(line for line in ran.err.splitlines() if line.startswith(" resolve"))
+    assert first.split(maxsplit=1)[1] == "nessie merge feature --follow-renames"
+    assert nessie("merge", "feature", "--follow-renames").code == 0
+    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
+
+
+def test_a_missing_namespace_says_how_to_make_it(nessie, catalog) -> None:
+    key = ContentKey.parse("ns")
+    catalog.commit("main", "ns", Put(key, Namespace(elements=("ns",))))
+    catalog.branch("feature")
+    catalog.create("feature", "ns.table")
+    catalog.commit("main", "drop ns", Delete(key))
+    ran = nessie("merge", "feature", "--json")
+    assert ran.code == 3
+    (found,) = ran.json["error"]["errorDetails"]["conflicts"]
+    assert found["conflictType"] == "NAMESPACE_ABSENT"
+    assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
+    assert nessie("merge", "feature").code == 0
+
+
+def test_the_expected_hash_must_be_on_the_branch(nessie, feature) -> None:
+    assert nessie("merge", "feature", "--expected-hash", feature.head("feature")).code == 4
+    assert nessie("merge", "feature", "-c", feature.head("v1")[:9]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        ([], 2, "FROM"),
+        (["nowhere"], 4, "nowhere"),
+        (["feature", "--into", "v1"], 2, "must be a branch"),
+        (["feature", "--into", "mian"], 4, "Did you mean 'main'?"),
+        (["feature", "--behavior", "maybe"], 2, "maybe"),
+        (["feature", "--ours", "a..b"], 2, "empty"),
+        (["feature", "-m", " "], 2, "the message is empty"),
+    ],
+)
+def test_wrong_input(nessie, feature, argv, code, said) -> None:
+    before = feature.head("main")
+    ran = nessie("merge", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert feature.head("main") == before

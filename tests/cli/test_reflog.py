@@ -1,0 +1,44 @@
+import pytest
+
+from nessie_cli.model import NO_ANCESTOR
+
+
+def test_moves_are_newest_first_with_both_ends_and_the_message(nessie, catalog) -> None:
+    ran = nessie("reflog")
+    assert ran.code == 0
+    assert [row[1] for row in ran.rows] == ["main"] * 3
+    assert ran.rows[0][2:4] == [catalog.repository.resolve("main~1").hash, catalog.head("main")]
+    assert ran.rows[0][5:] == ["etl", "commit", "tables"]
+    assert ran.rows[-1][2:4] == ["-", NO_ANCESTOR]
+    assert nessie("reflog", "main", "-n", "1").rows == ran.rows[:1]
+
+
+def test_a_deleted_reference_is_remembered(nessie, catalog) -> None:
+    catalog.branch("gone")
+    nessie("branch", "-d", "gone")
+    assert [row[6] for row in nessie("reflog", "gone").rows] == ["delete", "create"]
+    assert nessie("reflog", "gone").rows[0][3] == "-"
+    assert nessie("reflog", "gone").rows[0][5] == "Eva <eva@example.org>"
+
+
+def test_all_shows_every_reference(nessie, catalog) -> None:
+    assert {row[1] for row in nessie("reflog", "--all").rows} == {"main", "v1"}
+    numbers = [int(row[0]) for row in nessie("reflog", "--all").rows]
+    assert numbers == sorted(numbers, reverse=True)
+
+
+def test_json_holds_every_field(nessie, catalog) -> None:
+    found = nessie("reflog", "v1", "--json").json["reflogEntries"]
+    assert [(entry["reference"], entry["type"], entry["before"], entry["after"]) for entry in found] == [("v1", "TAG", None, catalog.head("v1"))]
+    assert len(nessie("reflog", "--jsonl").lines) == 3
+
+
+@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), (["main", "--all"], 2), (["-n", "x"], 2)])
+def test_wrong_input(nessie, catalog, argv, code) -> None:
+    ran = nessie("reflog", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert nessie("reflog", *argv, "--json").json["error"]
+
+
+def test_no_moves_asked_for_is_no_error(nessie, catalog) -> None:
+    assert nessie("reflog", "-n", "0") == (0, "", "")

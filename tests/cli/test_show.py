@@ -1,0 +1,64 @@
+import pytest
+
+
+@pytest.fixture
+def changed(catalog):
+    catalog.update("main", "db.orders", 2)
+    catalog.rename("main", "db.items", "db.positions")
+    catalog.drop("main", "db.orders")
+    return catalog
+
+
+def test_a_commit_is_shown_with_each_content_before_and_after(nessie, changed) -> None:
+    ran = nessie("show", "main~2")
+    assert ran.code == 0
+    assert ran.lines[0].startswith("commit ")
+    assert ran.lines[1] == "Author: Eva <eva@example.org>"
+    assert ran.lines[-5:] == [
+        "    update db.orders",
+        "",
+        "updated db.orders  iceberg-table",
+        "  metadata-location  s3://lake/orders.json -> s3://lake/db.orders-2.json",
+        "  snapshot-id        1                     -> 2",
+    ]
+
+
+def test_the_newest_commit_of_the_current_reference_is_the_default(nessie, changed) -> None:
+    assert "deleted db.orders  iceberg-table" in nessie("show").lines
+    assert nessie("show").out == nessie("show", "HEAD").out == nessie("show", changed.head("main")[:12]).out
+
+
+def test_a_rename_is_one_change(nessie, changed) -> None:
+    assert nessie("show", "main~1").lines[-1] == "renamed db.items -> db.positions  iceberg-table"
+
+
+def test_only_the_keys_asked_for(nessie, changed) -> None:
+    assert nessie("show", "v1", "--", "db.items").out.count("created") == 1
+    assert nessie("show", "v1", "--", "db").out.count("created") == 2
+    assert nessie("show", "main~1", "--", "db.items").lines[-1].startswith("renamed")
+    assert nessie("show", "--", "nothing.here").lines[-1] == "no content changed"
+
+
+def test_json_is_a_log_entry_with_differences(nessie, changed) -> None:
+    found = nessie("show", "main~1", "--json").json
+    assert found["commitMeta"]["message"] == "rename db.items"
+    assert [operation["type"] for operation in found["operations"]] == ["DELETE", "PUT"]
+    assert [(d["key"]["elements"][-1], d.get("renamedTo"), d.get("renamedFrom")) for d in found["diffs"]] == [
+        ("items", {"elements": ["db", "positions"]}, None),
+        ("positions", None, {"elements": ["db", "items"]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["nowhere"], 4, "nowhere"),
+        (["main", "v1"], 2, "'v1' is one word too many"),
+        (["main~99"], 4, "the history is empty"),
+        (["--", '"open'], 2, "quote"),
+    ],
+)
+def test_wrong_input(nessie, changed, argv, code, said) -> None:
+    ran = nessie("show", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err

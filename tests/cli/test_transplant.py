@@ -1,0 +1,78 @@
+import shlex
+
+import pytest
+
+
+@pytest.fixture
+def feature(catalog):
+    """feature: two updates of orders, a table created."""
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    catalog.update("feature", "db.orders", 3)
+    catalog.create("feature", "db.more")
+    catalog.update("main", "db.items", 2)
+    return catalog
+
+
+def subjects(nessie, count: int) -> list[str]:
+    return [row[-1] for row in nessie("log", "-n", str(count)).rows]
+
+
+def test_one_commit_keeps_its_message_and_author(nessie, feature) -> None:
+    ran = nessie("transplant", "feature")
+    assert ran.code == 0
+    assert ran.rows == [["db.more", "NORMAL", "iceberg-table snapshot 1", "-", ""]]
+    assert ran.err.startswith("transplanted 1 commit into main: now at ")
+    assert subjects(nessie, 1) == ["create db.more"]
+
+
+def test_a_range_is_applied_oldest_first(nessie, feature) -> None:
+    ran = nessie("cherry-pick", "v1..feature", "--json")
+    assert ran.code == 0
+    assert ran.json["commonAncestor"] is None
+    assert subjects(nessie, 3) == ["create db.more", "update db.orders", "update db.orders"]
+    assert feature.snapshot("main", "db.orders") == 3
+
+
+def test_several_commits_in_the_order_given(nessie, feature) -> None:
+    assert nessie("transplant", "feature~2", "feature~1").code == 0
+    assert subjects(nessie, 2) == ["update db.orders"] * 2
+    assert nessie("transplant", "feature~1", "feature~2").code == 2
+
+
+def test_pynessie_s_form(nessie, feature) -> None:
+    hash_ = feature.head("feature")
+    assert nessie("cherry-pick", "-b", "main", "-s", "feature", hash_).code == 0
+    assert nessie("cherry-pick", "-b", "main", "-s", "nowhere", hash_).code == 4
+
+
+def test_the_message_of_a_single_commit_may_be_replaced(nessie, feature) -> None:
+    assert nessie("transplant", "feature", "--onto", "main", "-m", "more").code == 0
+    assert subjects(nessie, 1) == ["more"]
+
+
+def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> None:
+    feature.update("main", "db.orders", 9)
+    before = feature.head("main")
+    ran = nessie("transplant", "v1..feature", "--json")
+    assert ran.code == 3
+    assert feature.head("main") == before
+    (found,) = ran.json["error"]["errorDetails"]["conflicts"]
+    assert found["resolutions"][0] == "nessie transplant v1..feature --theirs db.orders"
+    assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
+    assert feature.snapshot("main", "db.orders") == 3
+
+
+def test_a_dry_run_writes_nothing(nessie, feature) -> None:
+    before = feature.head("main")
+    assert nessie("transplant", "feature", "--dry-run").err.startswith("dry run, no conflicts")
+    assert feature.head("main") == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"), [([], 2), (["nowhere"], 4), (["main..main"], 2), (["feature", "--onto", "v1"], 2), (["feature", "--onto", "x"], 4)]
+)
+def test_wrong_input(nessie, feature, argv, code) -> None:
+    ran = nessie("transplant", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert "Traceback" not in ran.err

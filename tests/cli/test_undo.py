@@ -1,0 +1,111 @@
+import pytest
+
+from nessie_cli.errors import ReferenceNotFound
+
+
+def exists(catalog, name: str) -> bool:
+    try:
+        catalog.head(name)
+    except ReferenceNotFound:
+        return False
+    return True
+
+
+def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) -> None:
+    before = catalog.head("main")
+    after = catalog.update("main", "db.orders", 2)
+    ran = nessie("undo")
+    assert (ran.code, ran.out) == (0, f"moved: main: {after} -> {before}\n")
+    assert ran.err == "`nessie undo main` takes this back\n"
+    assert catalog.head("main") == before
+    assert nessie("undo", "main").code == 0
+    assert catalog.head("main") == after
+
+
+def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
+    for name, command in (("feature", "branch"), ("v1", "tag")):
+        nessie(command, "feature") if command == "branch" else None
+        head = catalog.head(name)
+        assert nessie(command, "-d", name).code == 0
+        assert nessie("undo", name).out == f"brought back: {name}: nothing -> {head}\n"
+        assert catalog.head(name) == head
+        assert name in [row[0] for row in nessie(command).rows]
+        assert nessie("undo", name).code == 0
+        assert not exists(catalog, name), "undoing again deletes it again"
+
+
+def test_an_assignment_a_merge_and_a_creation_are_taken_back(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    start = catalog.head("main")
+    for argv in (["merge", "feature"], ["branch", "-f", "main", "v1~1"]):
+        assert nessie(*argv).code == 0
+        assert nessie("undo", "main").code == 0
+        assert catalog.head("main") == start
+    nessie("branch", "new")
+    assert nessie("undo", "new").code == 0
+    assert not exists(catalog, "new")
+
+
+@pytest.mark.parametrize("named", ["feature", "renamed"])
+def test_a_rename_is_taken_back_whichever_name_is_given(nessie, catalog, named) -> None:
+    catalog.branch("feature")
+    nessie("switch", "feature")
+    nessie("branch", "-m", "feature", "renamed")
+    assert nessie("undo", named).code == 0
+    assert exists(catalog, "feature")
+    assert not exists(catalog, "renamed")
+    assert nessie("log", "-n", "1").code == 0, "the workspace goes along"
+    assert nessie("undo", "feature").code == 0
+    assert exists(catalog, "renamed")
+
+
+def test_chained_renames_are_told_apart(nessie, catalog) -> None:
+    catalog.branch("a")
+    nessie("branch", "-m", "a", "b")
+    nessie("branch", "-m", "b", "c")
+    assert nessie("undo", "c").code == 0
+    assert [exists(catalog, name) for name in "abc"] == [False, True, False]
+
+
+def test_to_goes_where_a_move_of_the_reflog_led(nessie, catalog) -> None:
+    hashes = [catalog.head("main"), *(catalog.update("main", "db.orders", n) for n in (2, 3))]
+    rows = nessie("reflog").rows
+    assert nessie("undo", "--to", rows[2][0]).code == 0
+    assert catalog.head("main") == hashes[0]
+    assert nessie("undo", "--to", rows[0][0]).code == 0
+    assert catalog.head("main") == hashes[2]
+    ran = nessie("undo", "--to", rows[0][0])
+    assert ran.code == 2
+    assert "nothing to undo" in ran.err
+
+
+def test_a_dry_run_moves_nothing(nessie, catalog) -> None:
+    head = catalog.update("main", "db.orders", 2)
+    assert nessie("undo", "--dry-run").out.startswith("would be moved: main:")
+    assert nessie("undo", "--dry-run", "--json").json["wasApplied"] is False
+    assert catalog.head("main") == head
+
+
+def test_json_is_a_reference_and_both_ends(nessie, catalog) -> None:
+    before, after = catalog.head("main"), catalog.update("main", "db.orders", 2)
+    assert nessie("undo", "--json").json == {
+        "reference": {"type": "BRANCH", "name": "main", "hash": before},
+        "wasApplied": True,
+        "before": after,
+        "after": before,
+    }
+
+
+@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), (["--to", "999"], 2), (["--to", "x"], 2)])
+def test_wrong_input(nessie, catalog, argv, code) -> None:
+    head = catalog.head("main")
+    ran = nessie("undo", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert catalog.head("main") == head
+
+
+def test_the_creation_of_the_default_branch_stays(nessie, catalog) -> None:
+    first = nessie("reflog").rows[-1][0]
+    assert nessie("undo", "--to", first).code == 0, "main as it was made: empty"
+    assert nessie("log").out == ""
