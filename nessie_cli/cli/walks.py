@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from heapq import heappop, heappush, merge
 from itertools import count, takewhile
 from typing import TYPE_CHECKING
 
-from nessie_cli.commitspec import CommitRange, CommitSpec
+from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
 from nessie_cli.repository.base import ALL_KEYS, Repository
 
@@ -21,8 +22,15 @@ def commits_of(
     *,
     first_parent: bool = False,
     operations: bool = False,
+    since: datetime | None = None,
 ) -> Iterator[LogEntry]:
-    """The history of a revision, or the commits of a range: those of its end that its start has not; with `A...B` those that only one has."""
+    """The history of a revision, or the commits of a range: those of its end that its start has not; with `A...B` those that only one has.
+
+    What the newest commit before `since` has is left out of the history of a revision: O(commits after it), however long the history is.
+    """
+    if isinstance(meant, CommitSpec) and since is not None:
+        before = Step(StepKind.TIME, time=since - timedelta(microseconds=1))
+        meant = CommitRange(CommitSpec(meant.name, meant.hash, (*meant.steps, before)), meant)
     if isinstance(meant, CommitSpec):
         return repository.log(meant, operations=operations, all_parents=not first_parent)
     if first_parent:

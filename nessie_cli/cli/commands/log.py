@@ -1,6 +1,7 @@
 """`nessie log`."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -46,8 +47,9 @@ def log(
     before, keys = split_keys(call, words or [], 1, USAGE)
     if (graph and reverse) or (all_ and before):
         raise InvalidInput("--graph and --reverse exclude each other" if graph else "--all takes no revision: it starts at every reference")
-    tests = _tests(call, (since, until), author, grep, keys)
-    commits = _commits(call, before, all_=all_, first_parent=first_parent, operations=bool(keys))
+    start, end = (commitspec.parse_time(text, call.now) if text else None for text in (since, until))
+    tests = _tests((start, end), author, grep, keys)
+    commits = _commits(call, before, all_=all_, first_parent=first_parent, operations=bool(keys), since=start)
     found = filters.select(commits, tests, limit)
     if call.wants_json:
         chosen = [entry for entry, passed in found if passed]
@@ -56,8 +58,8 @@ def log(
     _print(call, ((entry, passed) for entry, passed in found if passed or graph), oneline=oneline, graph=graph, stat=stat, reverse=reverse)
 
 
-def _tests(call: Invocation, span: tuple[str | None, str | None], author: str | None, grep: str | None, keys: list[ContentKey]) -> list[filters.Test]:
-    since, until = (commitspec.parse_time(text, call.now) if text else None for text in span)
+def _tests(span: tuple[datetime | None, datetime | None], author: str | None, grep: str | None, keys: list[ContentKey]) -> list[filters.Test]:
+    since, until = span
     tests = [
         filters.made_since(since) if since else None,
         filters.made_until(until) if until else None,
@@ -68,13 +70,13 @@ def _tests(call: Invocation, span: tuple[str | None, str | None], author: str | 
     return [test for test in tests if test]
 
 
-def _commits(call: Invocation, before: list[str], *, all_: bool, first_parent: bool, operations: bool) -> Iterator[LogEntry]:
+def _commits(call: Invocation, before: list[str], *, all_: bool, first_parent: bool, operations: bool, since: datetime | None) -> Iterator[LogEntry]:
     repository = call.repository()
     if all_:
         heads = (reference.hash for reference in repository.references())
         return walks.commits_of_all(repository, heads, first_parent=first_parent, operations=operations)
     meant = call.revision_range(before[0] if before else None)
-    return walks.commits_of(repository, meant, first_parent=first_parent, operations=operations)
+    return walks.commits_of(repository, meant, first_parent=first_parent, operations=operations, since=since)
 
 
 def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], *, oneline: bool, graph: bool, stat: bool, reverse: bool) -> None:
