@@ -44,6 +44,8 @@ def enter(directory: str) -> None:
         raise InvalidInput(f"-C {directory}: {error.strerror}") from None
 
 
+_PREFIX = "global_"
+"""Keeps the parser's names of global options apart from those of a command's own parameters."""
 _VALUES = (
     (("--store", "store"), "URL", "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
     (("--ref", "ref"), "REF", "The reference to work on instead of the workspace's."),
@@ -62,7 +64,7 @@ _FLAGS = (
 
 def _remember(ctx: Any, param: Any, value: Any) -> None:
     if value:
-        ctx.obj.options.take(param.name, value)
+        ctx.obj.options.take(param.name.removeprefix(_PREFIX), value)
 
 
 def global_parameters(*, hidden: bool) -> list[Any]:
@@ -71,8 +73,12 @@ def global_parameters(*, hidden: bool) -> list[Any]:
 
     shared: dict[str, Any] = {"callback": _remember, "expose_value": False, "hidden": hidden}
     values = [
-        TyperOption(param_decls=list(names), metavar=metavar, type=str, help=help_, multiple="directory" in names, **shared)
+        TyperOption(param_decls=_declared(names), metavar=metavar, type=str, help=help_, multiple="directory" in names, **shared)
         for names, metavar, help_ in _VALUES
     ]
-    flags = [TyperOption(param_decls=list(names), is_flag=True, default=False, help=help_, **shared) for names, help_ in _FLAGS]
+    flags = [TyperOption(param_decls=_declared(names), is_flag=True, default=False, help=help_, **shared) for names, help_ in _FLAGS]
     return values + flags
+
+
+def _declared(names: tuple[str, ...]) -> list[str]:
+    return [*names[:-1], _PREFIX + names[-1]]
