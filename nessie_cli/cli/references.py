@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.walks import only_reference_to
+from nessie_cli.cli.walks import only_references_to
 from nessie_cli.cli.words import confirm
 from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
@@ -138,9 +138,10 @@ def _delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     if not wishes.words or (wishes.expected_hash and len(wishes.words) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
     found = list(_to_delete(call, type_, wishes))
-    if call.workspace and call.workspace.current_reference() in [reference.name for reference in found]:
+    names = {reference.name for reference in found}
+    if call.workspace and call.workspace.current_reference() in names:
         raise InvalidInput(f"'{call.workspace.current_reference()}' is the current reference of this workspace; `nessie switch` to another one first")
-    lost = [reference.name for reference in found if only_reference_to(call.repository(), reference.hash, reference.name)]
+    lost = [reference.name for reference in found if only_references_to(call.repository(), reference.hash, names)]
     if lost and not wishes.dry_run:
         confirm(call, f"Only {', '.join(lost)} leads to some commits. Delete?", yes=wishes.yes)
     deleted = [reference if wishes.dry_run else _delete_one(call, reference, wishes) for reference in found]
@@ -209,7 +210,7 @@ def _assign(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     if wishes.dry_run:
         _report(call, "would assign", Reference(type_, name, target))
         return
-    if backwards and only_reference_to(repository, reference.hash, name):
+    if backwards and only_references_to(repository, reference.hash, [name]):
         confirm(call, f"Only {name} leads to some of its commits. Assign it elsewhere?", yes=wishes.yes)
     assigned = repository.assign_reference(name, target, expected_hash=_expected(call, reference, wishes))
     _report(call, "assigned", assigned)

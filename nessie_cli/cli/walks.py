@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush, merge
 from itertools import count, takewhile
@@ -86,9 +86,9 @@ def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | 
     return hashes
 
 
-def only_reference_to(repository: Repository, hash_: str, name: str) -> bool:
-    """Whether no other reference reaches this commit: losing the reference `name` would lose commits."""
+def only_references_to(repository: Repository, hash_: str, names: Collection[str]) -> bool:
+    """Whether no other reference than these reaches a commit: losing them would lose commits from sight."""
     if hash_ == NO_ANCESTOR:
         return False
-    others = (reference for reference in repository.references() if reference.name != name)
+    others = (reference for reference in repository.references() if reference.name not in names)
     return not any(repository.is_ancestor(hash_, other.hash) for other in others)

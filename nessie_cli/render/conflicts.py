@@ -48,7 +48,9 @@ class ConflictReport(NamedTuple):
 def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
     """The title, then one block per conflict."""
     yield _title(report, terminal)
-    for conflict in report.conflicts:
+    for number, conflict in enumerate(report.conflicts):
+        if number:
+            yield []
         yield from _block(conflict, report, terminal)
 
 
@@ -126,7 +128,7 @@ def _headline(conflict: Conflict, report: ConflictReport, widths: Sequence[int],
 def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
     spans = [Span(str(rename.old), "key"), Span(" to "), Span(str(rename.new), "key"), Span(f" {side}")]
     if rename.by and rename.by.hash:
-        spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash"), Span(f' "{rename.by.subject}"')]
+        spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
     return spans
 
 

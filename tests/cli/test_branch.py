@@ -102,6 +102,15 @@ def test_losing_commits_is_said_and_never_asked_without_a_terminal(nessie, catal
     assert "nothing else leads to its last commits" in ran.err
 
 
+def test_two_branches_that_cover_each_other_are_lost_together(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 2)
+    catalog.branch("copy", "feature")
+    assert "nothing else leads" not in nessie("branch", "-d", "copy").err
+    nessie("undo", "copy")
+    assert nessie("branch", "-d", "copy", "feature").err.count("nothing else leads") == 2
+
+
 def test_several_are_all_looked_up_before_the_first_goes(nessie, catalog) -> None:
     for name in ("a", "b", "c"):
         catalog.branch(name)

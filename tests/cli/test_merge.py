@@ -79,7 +79,7 @@ def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -
     lines = ran.err.splitlines()
     assert lines[0] == "nessie: The following keys have been changed in conflict: 'db.orders'"
     assert lines[1] == f"conflict on main at {before}"
-    rows = {line.split()[0]: line.split()[1:] for line in lines[2:]}
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line}
     assert rows["key"] == ["db.orders", "VALUE_DIFFERS"]
     assert rows["snapshot-id"] == ["1", "3", "2"]
     assert rows["changed"][:2] == ["by", before]

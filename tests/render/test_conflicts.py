@@ -123,7 +123,7 @@ def test_a_reference_that_moved_has_no_key(screen) -> None:
 def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
     rename = Rename(ORDERS, ContentKey(("db", "old.orders")), meta(7, "tidy up"))
     conflict = Conflict(ConflictType.KEY_CONFLICT, ORDERS, "renamed", table("a", 1), None, table("b", 2), meta(4), rename, None)
-    assert ' renamed           db.sales.orders to db."old.orders" in the source by 00070007 "tidy up"' in shown(screen(120), report(conflict))
+    assert ' renamed           db.sales.orders to db."old.orders" in the source by 00070007' in shown(screen(120), report(conflict))
 
 
 def test_properties_and_unknown_attributes_are_compared_one_by_one(screen) -> None:
@@ -163,6 +163,7 @@ def test_several_conflicts_are_counted_and_each_has_its_block(screen, orders) ->
     other = Conflict(ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists")
     lines = shown(screen(), report(orders, other))
     assert lines[0].startswith("conflict of 2 keys on main")
+    assert lines.count("") == 1
     assert [line.split()[1] for line in lines if line.startswith(" key ")] == ["db.sales.orders", "x"]
 
 
