@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 from msgspec import Struct, structs
@@ -233,7 +234,13 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
             # The REST API takes null for an empty list or map.
             if value is not None or field_name not in _COLLECTIONS:
                 values[field_name] = value
-    for required in structs.fields(cls):
-        if required.name not in values and required.required:
-            raise InvalidInput(f"{type_name}.{_camel(required.name)}: is missing")
+    for required in _required_names(cls):
+        if required not in values:
+            raise InvalidInput(f"{type_name}.{_camel(required)}: is missing")
     return cls(id=content_id, **values)
+
+
+@cache
+def _required_names(cls: type[Content]) -> tuple[str, ...]:
+    """The fields without a default. `structs.fields` evaluates annotations anew each time (0.4 ms), so it is asked once per class."""
+    return tuple(field.name for field in structs.fields(cls) if field.required)
