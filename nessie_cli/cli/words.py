@@ -24,6 +24,6 @@ def confirm(call: Invocation, question: str, *, yes: bool) -> None:
 
     if yes or call.wants_json or not sys.stdin.isatty():
         return
-    call.err.print_line(f"{question} [y/N]")
+    call.err.prompt(f"{question} [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InvalidInput("nothing was done; --yes answers yes")

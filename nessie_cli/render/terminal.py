@@ -161,6 +161,11 @@ class Terminal:
         """One line."""
         self._out.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
+    def prompt(self, question: str) -> None:
+        """A question; the answer is typed behind it."""
+        self._out.write(visible(question) + " ")
+        self._out.flush()
+
     def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:
         """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
         self._write((self._painted(line) for line in lines), paged=paged)

@@ -1,3 +1,8 @@
+import os
+import pty
+import subprocess
+import sys
+
 import pytest
 
 from nessie_cli.model import NO_ANCESTOR
@@ -148,6 +153,33 @@ def test_the_expected_hash_guards(nessie, catalog) -> None:
     error = nessie("branch", "-d", "feature", "-c", before[:10], "--json").json["error"]
     assert error["errorDetails"]["conflicts"][0]["conflictType"] == "UNEXPECTED_HASH"
     assert nessie("branch", "-d", "feature", "-c", catalog.head("feature")[:10]).code == 0
+
+
+def answered(answer: bytes, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose stdin is a real terminal on which somebody types an answer."""
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, answer)
+    try:
+        command = [sys.executable, "-m", "nessie_cli", *argv]
+        return subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+
+
+def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
+    catalog.branch("feature")
+    kept = catalog.update("feature", "db.orders", 2)
+    for argv in (["-d", "feature"], ["-f", "feature", "main"]):
+        refused = answered(b"n\n", "branch", *argv)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("Only feature leads to some")
+        assert "[y/N] nessie: nothing was done; --yes answers yes" in refused.stderr
+        assert catalog.head("feature") == kept
+    assert answered(b"", "branch", "-d", "feature", "--yes").returncode == 0
+    nessie("undo", "feature")
+    assert answered(b"y\n", "branch", "-d", "feature").returncode == 0
+    assert answered(b"", "branch", "-f", "main", "v1~1").returncode == 0, "the tag keeps the commits"
 
 
 # -- rename and assign ------------------------------------------------------------------------------------------------------------------

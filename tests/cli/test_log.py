@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from nessie_cli.model import ReferenceType
@@ -145,3 +148,15 @@ def test_an_empty_history_has_no_commits(nessie, catalog) -> None:
     catalog.repository.create_reference(ReferenceType.BRANCH, "empty", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
     assert nessie("log", "empty") == (0, "", "")
     assert nessie("log", "empty", "--json").json["logEntries"] == []
+
+
+UNUSED = {"rich", "pydantic", "requests", "zstandard", "psycopg", "platformdirs", "uuid", "importlib.metadata"}
+
+
+@pytest.mark.parametrize("argv", [["log", "-n", "20", "--json"], ["log", "--oneline"], ["branch", "--json"], ["diff", "v1", "feature"], ["show"]])
+def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history, argv) -> None:
+    program = f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules, sep='\\n', file=sys.stderr); sys.exit(code)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(ran.stderr.split())
+    assert "nessie_cli.store.sqlite" in loaded
+    assert not loaded & UNUSED
