@@ -150,7 +150,7 @@ def test_an_empty_history_has_no_commits(nessie, catalog) -> None:
     assert nessie("log", "empty", "--json").json["logEntries"] == []
 
 
-UNUSED = {"rich", "pydantic", "requests", "zstandard", "psycopg", "platformdirs", "uuid", "importlib.metadata"}
+UNUSED = {"rich", "pydantic", "requests", "zstandard", "psycopg", "platformdirs", "importlib.metadata"}
 
 
 @pytest.mark.parametrize("argv", [["log", "-n", "20", "--json"], ["log", "--oneline"], ["branch", "--json"], ["diff", "v1", "feature"], ["show"]])
