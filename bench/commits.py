@@ -1,0 +1,109 @@
+"""A commit of one key into a large catalog, beside a loop that only writes the same rows: what version control adds to the disk's work.
+
+Our commits run on one file, the bare loop on a copy of it made before them. The loop inserts the same rows with the same bytes in the same
+transactions, with the same tables, indexes, pragmas and durability; it computes nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from bench import corpus
+from bench.report import MILLI, Line, seconds
+from nessie_cli.repository.local import LocalRepository
+
+KEYS = 100_000
+COMMITS = 1500
+BLOCK = 50
+GOAL = 0.6
+SEED = 20_260_101
+
+_OBJECT = "INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?)"
+_REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_MOVE = "UPDATE refs SET target = ? WHERE name = ?"
+
+Rows = list[tuple[Any, ...]]
+
+
+def measure(scratch: Path) -> Iterator[Line]:
+    """The rate of our commits as a share of the bare loop's rate."""
+    path = scratch / "commits.sqlite"
+    corpus.load(path, KEYS)
+    picker = random.Random(SEED)
+    for what, goal, forget in (
+        (f"one-key commit into {KEYS:,} keys : bare apsw loop (rates)", GOAL, False),
+        ("the same, every commit with empty caches of ours", None, True),
+    ):
+        ours, bare = _race(path, scratch / "bare.sqlite", picker, forget=forget)
+        made_of = (
+            f"{MILLI * ours / COMMITS:.3f} ms, bare {MILLI * bare / COMMITS:.3f} ms per commit, mean of {COMMITS}, interleaved in blocks of {BLOCK}"
+        )
+        yield Line(what, bare / ours, "x", goal, made_of, at_least=True)
+
+
+def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tuple[float, float]:
+    """Seconds of all our commits, and of the bare loop that writes the same."""
+    shutil.copyfile(path, copy)
+    repository, store = corpus.open_repository(path)
+    loop = apsw.Connection(str(copy))
+    watcher = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    loop.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864").fetchall()
+    ours = bare = 0.0
+    with repository:
+        for _ in range(COMMITS // BLOCK):
+            mark = _mark(watcher)
+            for _ in range(BLOCK):
+                number = picker.randrange(KEYS)
+                put = corpus.update(repository, "main", number, picker.randrange(1, 99_999))
+                writer = corpus.forgetful(store) if forget else repository
+                ours += seconds(_committing(writer, put))
+            for rows, move in _written(watcher, mark):
+                bare += seconds(_writing(loop, rows, move))
+    loop.close()
+    watcher.close()
+    return ours, bare
+
+
+def _committing(repository: LocalRepository, put: Any) -> Callable[[], object]:
+    return lambda: repository.commit("main", [put], corpus.meta("nightly load of one table"))
+
+
+def _writing(loop: apsw.Connection, rows: Rows, move: tuple[Any, ...]) -> Callable[[], object]:
+    cursor = loop.cursor()
+
+    def write() -> None:
+        cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute(_MOVE, (move[4], move[1]))
+        cursor.execute(_REFLOG, move)
+        cursor.executemany(_OBJECT, rows)
+        cursor.execute("COMMIT")
+
+    return write
+
+
+def _mark(watcher: apsw.Connection) -> tuple[int, int]:
+    rows: list[tuple[int, int]] = watcher.execute("SELECT (SELECT max(rowid) FROM objects), (SELECT max(number) FROM reflog)").fetchall()  # type: ignore[assignment]
+    return rows[0]
+
+
+def _written(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[tuple[Rows, tuple[Any, ...]]]:
+    """What each commit since then has written: the rows of objects and the row of the reflog.
+
+    The rows of a commit end with the commit object itself, kind 3.
+    """
+    moves = watcher.execute("SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)).fetchall()
+    rows = watcher.execute("SELECT id, kind, written, data FROM objects WHERE rowid > ? ORDER BY rowid", (mark[0],)).fetchall()
+    by_commit: list[Rows] = [[]]
+    for row in rows:
+        by_commit[-1].append(row)
+        if row[1] == 3:
+            by_commit.append([])
+    assert not by_commit.pop()
+    return zip(by_commit, moves, strict=True)

@@ -1,0 +1,68 @@
+"""The catalog that is measured: Iceberg tables in namespaces of a thousand, with locations as long as real ones are."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from nessie_cli.model import CommitMeta, Content, ContentKey, IcebergTable, Namespace, Operation, Put
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.opening import create
+from nessie_cli.repository.writing import Circumstances
+from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+
+PER_NAMESPACE = 999
+AUTHOR = "etl@example.org"
+_CIRCUMSTANCES = Circumstances(AUTHOR, lambda: time.time_ns() // 1000, os.urandom)
+
+
+def table_key(number: int) -> ContentKey:
+    """The key of the table with this number."""
+    return ContentKey((f"area_{number // PER_NAMESPACE:04d}", f"table_{number:07d}"))
+
+
+def table(number: int, version: int = 0) -> IcebergTable:
+    """A state of that table; versions differ in location and snapshot."""
+    # Like the UUIDs in real file names these digits do not compress.
+    noise = (number * 0x9E3779B97F4A7C15F39CC0605CEDC835 + version * 0xC2B2AE3D27D4EB4F165667B19E3779F9) % 2**122
+    location = f"s3://lake/warehouse/area_{number // PER_NAMESPACE:04d}/table_{number:07d}/metadata/{version:05d}-{noise:032x}.metadata.json"
+    return IcebergTable(metadata_location=location, snapshot_id=noise % 2**62)
+
+
+def first_load(tables: int) -> Iterator[Operation]:
+    """The operations that create so many tables and their namespaces."""
+    for number in range(tables):
+        if number % PER_NAMESPACE == 0:
+            namespace = (f"area_{number // PER_NAMESPACE:04d}",)
+            yield Put(ContentKey(namespace), Namespace(elements=namespace))
+        yield Put(table_key(number), table(number))
+
+
+def meta(message: str) -> CommitMeta:
+    """Metadata as a job writes it."""
+    return CommitMeta(message, authors=(AUTHOR,))
+
+
+def load(path: Path, tables: int) -> None:
+    """Make a store with so many tables on `main`."""
+    with create(f"sqlite:///{path}", who=AUTHOR) as repository:
+        repository.commit("main", first_load(tables), meta("first load"))
+
+
+def open_repository(path: Path) -> tuple[LocalRepository, SQLiteStore]:
+    """A repository and its store."""
+    store = open_sqlite(str(path))
+    return forgetful(store), store
+
+
+def forgetful(store: SQLiteStore) -> LocalRepository:
+    """A repository over an open store that has read nothing yet; SQLite's own cache stays as it is."""
+    return LocalRepository(store, _CIRCUMSTANCES)
+
+
+def update(repository: LocalRepository, branch: str, number: int, version: int) -> Put:
+    """The operation of an ordinary writer: read the table, write its next state, and say which state it replaces."""
+    found: Content = repository.content(branch, table_key(number))
+    return Put(table_key(number), table(number, version).with_id(found.id), found)

@@ -1,0 +1,76 @@
+"""The first load of a million keys through the Python API, and listing them: each in a process of its own, so that its memory is its own."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import corpus
+from bench.report import Line
+
+KEYS = 1_000_000
+GIGABYTE = 1e9
+SETTLED = KEYS // 2
+"""Entries after which the cache of nodes (at most 16,384) is full; from there on the memory must not grow."""
+
+STORE = "million.sqlite"
+
+
+def measure(scratch: Path) -> Iterator[Line]:
+    """Seconds and bytes of the load; growth of the memory while listing."""
+    path = scratch / STORE
+    done = _in_new_process("load", path)
+    size = path.stat().st_size / KEYS
+    yield Line(
+        f"first load of {KEYS:,} keys", done["seconds"], "s", 60, f"{KEYS / done['seconds']:,.0f} keys a second, {size:.0f} bytes of store per key"
+    )
+    yield Line("its memory", done["peak"] / GIGABYTE, "GB", 1, "peak of the process")
+    for what, name in (("listing them, keys only", "list"), ("listing them with contents", "list_contents")):
+        done = _in_new_process(name, path)
+        grown = (done["peak"] - done["settled"]) / 1e6
+        made_of = f"peak {done['peak'] / 1e6:.0f} MB, {done['settled'] / 1e6:.0f} MB after {SETTLED:,} keys; {done['seconds']:.1f} s"
+        yield Line(f"{what}: memory that grows with them", grown, "MB", 10, made_of)
+
+
+def peak() -> float:
+    """Bytes of memory that this process has had at most."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def _in_new_process(what: str, path: Path) -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-m", "bench.load", what, str(path)], check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    answer: dict[str, float] = json.loads(done.stdout)
+    return answer
+
+
+def _load(path: Path) -> dict[str, float]:
+    corpus.load(path, KEYS)
+    return {}
+
+
+def _list(path: Path, *, content: bool = False) -> dict[str, float]:
+    repository, _ = corpus.open_repository(path)
+    settled = 0.0
+    with repository:
+        for number, _ in enumerate(repository.entries("main", content=content)):
+            if number == SETTLED:
+                settled = peak()
+    assert number >= KEYS
+    return {"settled": settled}
+
+
+def _main() -> None:
+    what, path = sys.argv[1], Path(sys.argv[2])
+    begun = time.perf_counter()
+    found = _load(path) if what == "load" else _list(path, content=what == "list_contents")
+    print(json.dumps({"seconds": time.perf_counter() - begun, "cpu": time.process_time(), "peak": peak(), **found}))
+
+
+if __name__ == "__main__":
+    _main()
