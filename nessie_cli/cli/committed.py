@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.render.terminal import Span
+from nessie_cli.render.spans import Span
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation

@@ -15,11 +15,12 @@ from nessie_cli.errors import InvalidInput, NessieError, StoreNotFound
 if TYPE_CHECKING:
     import typer
 
-    from nessie_cli.cli.resolutions import Resolutions
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
-    from nessie_cli.render.terminal import Span, Terminal
+    from nessie_cli.render.spans import Span
+    from nessie_cli.render.terminal import Terminal
     from nessie_cli.repository.base import Repository
+    from nessie_cli.wire.facts import Resolutions
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
 

@@ -12,7 +12,7 @@ from nessie_cli.cli.words import confirm
 from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.references import print_references
-from nessie_cli.render.terminal import Span
+from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 _PATTERN = frozenset("*?[")

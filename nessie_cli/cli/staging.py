@@ -102,7 +102,7 @@ def _commit_directly(call: Invocation, step: Step, place: _Place, submission: Su
 
 def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step) -> None:
     from nessie_cli.cli.batch_view import STYLES, batch_document, changes_of
-    from nessie_cli.render.terminal import Span
+    from nessie_cli.render.spans import Span
 
     if call.wants_json:
         call.answer(batch_document(batch, branch))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, DiffEntry
-from nessie_cli.render.terminal import Line, Span
+from nessie_cli.render.spans import Line, Span
 from nessie_cli.wire.encode import encode_diff_entry, encode_key
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from nessie_cli.model import CommitMeta, Conflict, Rename
 from nessie_cli.render.fields import TYPE, differences
-from nessie_cli.render.terminal import Line, Span, Terminal, trimmed
+from nessie_cli.render.spans import Line, Span, trimmed
+from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, wrap
 
 _LABELS = 18

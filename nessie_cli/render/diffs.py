@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from nessie_cli.model import Content
 from nessie_cli.render.changes import Change, ChangeKind
 from nessie_cli.render.fields import TYPE, Difference, differences, fields, type_label
-from nessie_cli.render.terminal import Column, Line, Span, Terminal
+from nessie_cli.render.spans import Column, Line, Span
+from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible
 
 _INDENT = 2

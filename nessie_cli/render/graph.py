@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nessie_cli.render.terminal import LANES, Span
+from nessie_cli.render.spans import LANES, Span
 
 Spans = list[Span]
 

@@ -12,7 +12,8 @@ from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
 from nessie_cli.render.changes import Change, count_line, counts
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.graph import ASCII, UNICODE, Drawn, Graph
-from nessie_cli.render.terminal import Column, Line, Span, Terminal, trimmed
+from nessie_cli.render.spans import Column, Line, Span, trimmed
+from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
 _RECORD = (Column("HASH"), Column("TIME"), Column("AUTHOR"), Column("SUBJECT"), Column("CHANGES"))

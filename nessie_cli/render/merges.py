@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult
 from nessie_cli.render.fields import type_label
-from nessie_cli.render.terminal import Column, Line, Span, Terminal
+from nessie_cli.render.spans import Column, Line, Span
+from nessie_cli.render.terminal import Terminal
 
 _COLUMNS = (
     Column("KEY", "key", "fold"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nessie_cli.model import Problem
-from nessie_cli.render.terminal import Column, Terminal
+from nessie_cli.render.spans import Column
+from nessie_cli.render.terminal import Terminal
 
 _COLUMNS = (Column("PROBLEM", "conflict"), Column("WHERE", "key", "fold"), Column("WHAT", room="fold"))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry
-from nessie_cli.render.terminal import Column, Row, Span, Terminal
+from nessie_cli.render.spans import Column, Row, Span
+from nessie_cli.render.terminal import Terminal
 
 _SHORT = (Column("NAME", "name", "fold"), Column("HASH", "hash"))
 _LONG = (

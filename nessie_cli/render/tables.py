@@ -9,7 +9,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from nessie_cli.render.terminal import STYLES, Column, Span
+from nessie_cli.render.spans import STYLES, Column, Span
 from nessie_cli.render.text import visible
 
 GAP = 2

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any, Literal, NamedTuple, TextIO
+from typing import IO, Any, TextIO
 
+from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, plain
 from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
 
@@ -23,77 +24,7 @@ NARROWEST = 20
 _DEFAULT_HEIGHT = 24
 _ROWS_AT_ONCE = 500
 """Rows of which a table on a terminal computes its column widths; a longer listing goes on below with the widths it needs there."""
-
-STYLES = {
-    "hash": "yellow",
-    "key": "bold",
-    "name": "green",
-    "current": "bold green",
-    "tag": "yellow",
-    "time": "dim",
-    "author": "cyan",
-    "label": "dim",
-    "created": "green",
-    "updated": "yellow",
-    "deleted": "red",
-    "renamed": "cyan",
-    "conflict": "bold red",
-    "before": "red",
-    "after": "green",
-    "command": "cyan",
-    "heading": "bold",
-    "lane0": "red",
-    "lane1": "green",
-    "lane2": "yellow",
-    "lane3": "blue",
-    "lane4": "magenta",
-    "lane5": "cyan",
-}
-"""How each style of a span looks. Styles are named for what the text means, so that colours are chosen in one place."""
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
-LANES = 6
-"""How many `lane…` styles there are."""
-
-
-class Span(NamedTuple):
-    """A piece of a line: its text, and what it is (a name of `STYLES`, or nothing)."""
-
-    text: str
-    style: str = ""
-
-
-Line = Sequence[Span]
-Row = Sequence[Span | str]
-"""The cells of a table; a text takes the style of its column."""
-
-
-Room = Literal["keep", "cut", "fold", "spare"]
-
-
-class Column(NamedTuple):
-    """A column of a table, and what becomes of it where the terminal is too narrow.
-
-    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: goes on below, for what must not be cut, such as keys; `spare`: is left out,
-    the rightmost first.
-    """
-
-    heading: str
-    style: str = ""
-    room: Room = "keep"
-    right: bool = False
-
-
-def trimmed(line: Line) -> Line:
-    """Without the spaces at its end."""
-    spans = list(line)
-    while spans and not spans[-1].text.rstrip(" "):
-        spans.pop()
-    return [*spans[:-1], spans[-1]._replace(text=spans[-1].text.rstrip(" "))] if spans else []
-
-
-def plain(line: Line) -> str:
-    """The text of a line, without styles, visible."""
-    return visible("".join(span.text for span in line))
 
 
 def json_text(document: Any, indent: int | None = None) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nessie_cli.render.graph import ASCII, UNICODE, Graph, Marks
-from nessie_cli.render.terminal import plain
+from nessie_cli.render.spans import plain
 
 Commits = Sequence[tuple[str, Sequence[str]]]
 ROOT = "0"

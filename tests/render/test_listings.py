@@ -21,7 +21,7 @@ from nessie_cli.model import (
 from nessie_cli.render.merges import merge_headline, print_merge
 from nessie_cli.render.problems import print_problems
 from nessie_cli.render.references import print_references, print_reflog
-from nessie_cli.render.terminal import plain
+from nessie_cli.render.spans import plain
 from nessie_cli.render.text import cells
 
 H = "8f31c0de" * 8

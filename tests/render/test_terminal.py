@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.render.terminal import Column, Span, Terminal, ago, json_text, trimmed
+from nessie_cli.render.spans import Column, Span, trimmed
+from nessie_cli.render.terminal import Terminal, ago, json_text
 from nessie_cli.render.text import cells
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)

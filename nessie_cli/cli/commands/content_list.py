@@ -40,7 +40,7 @@ def content_list(
 def _print(call: Invocation, entries: Iterable[Entry]) -> None:
     from nessie_cli.cli.resolutions import TYPE_OPTION
     from nessie_cli.render.merges import summary
-    from nessie_cli.render.terminal import Column
+    from nessie_cli.render.spans import Column
 
     columns = [Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash")]
     rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id] for e in entries)

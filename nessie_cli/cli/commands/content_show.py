@@ -39,7 +39,7 @@ def content_show(
 def _print(call: Invocation, entry: Entry, change: CommitMeta | None) -> None:
     from nessie_cli.render.conflicts import commit_spans
     from nessie_cli.render.fields import fields
-    from nessie_cli.render.terminal import Span
+    from nessie_cli.render.spans import Span
 
     found = {"key": str(entry.key)} | (fields(entry.content) if entry.content else {}) | {"cache-key": entry.cache_key}
     width = max(map(len, [*found, "last-change"])) + 2

@@ -90,7 +90,7 @@ def _document(found: Status, call: Invocation) -> dict[str, object]:
 
 
 def _print(found: Status, call: Invocation) -> None:
-    from nessie_cli.render.terminal import Span
+    from nessie_cli.render.spans import Span
 
     kind = found.reference.type.value.lower()
     call.say(f"on {kind} ", Span(found.reference.name, "name"), " at ", Span(call.out.hash(found.reference.hash), "hash"))
@@ -109,7 +109,7 @@ def _print(found: Status, call: Invocation) -> None:
 
 def _print_batch(batch: Batch, call: Invocation) -> None:
     from nessie_cli.cli.batch_view import STYLES, changes_of
-    from nessie_cli.render.terminal import Span
+    from nessie_cli.render.spans import Span
 
     call.say("staged since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
     for change in changes_of(batch.staged):

@@ -8,7 +8,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.references import follow_rename
 from nessie_cli.cli.undoing import Step, plan
 from nessie_cli.model import Reference
-from nessie_cli.render.terminal import Span
+from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_single_reference
 
 EXAMPLES = ("nessie undo", "nessie undo feature", "nessie undo main --to 12", "nessie undo --dry-run")
