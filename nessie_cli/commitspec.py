@@ -17,9 +17,9 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_reference_name
 
 HEAD = "HEAD"
-_HASH = re.compile(r"[0-9a-fA-F]{4,64}")
-_STEP = re.compile(r"([~^])(\d*)|\*([^~^*]+)")
-_AGO = re.compile(r"(\d+) *(second|minute|hour|day|week|month|year)s? +ago")
+_HASH = r"[0-9a-fA-F]{4,64}"
+_STEP = r"([~^])(\d*)|\*([^~^*]+)"
+_AGO = r"(\d+) *(second|minute|hour|day|week|month|year)s? +ago"
 _YEAR_DIGITS = 8
 """Up to this many digits are a date (20260131), more are epoch milliseconds."""
 _MOST_DIGITS = 20
@@ -85,11 +85,11 @@ def parse(text: str, now: datetime | None = None) -> CommitSpec:
     name, at, hash_ = base.partition("@")
     if not base:
         raise InvalidInput(f"revision {text!r}: names no reference and no commit")
-    if at and hash_ and not _HASH.fullmatch(hash_):
+    if at and hash_ and not re.fullmatch(_HASH, hash_):
         raise InvalidInput(f"revision {text!r}: {hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
     if at and not name and not hash_:
         raise InvalidInput(f"revision {text!r}: neither a name before the '@' nor a hash behind it")
-    if name and name != "-" and not _HASH.fullmatch(name):
+    if name and name != "-" and not re.fullmatch(_HASH, name):
         try:
             check_reference_name(name)
         except InvalidInput:
@@ -101,7 +101,7 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
     steps: list[Step] = []
     position = 0
     while position < len(rest):
-        found = _STEP.match(rest, position)
+        found = re.compile(_STEP).match(rest, position)
         if not found:
             raise InvalidInput(f"revision {text!r}: {rest[position:]!r} is not understood; write ~N, ^N or *TIME")
         position = found.end()
@@ -132,7 +132,7 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return {"now": now, "today": midnight, "yesterday": now - timedelta(days=1)}[text]
     try:
-        if (found := _AGO.fullmatch(text.replace(".", " "))) and len(found[1]) <= _MOST_DIGITS:
+        if (found := re.fullmatch(_AGO, text.replace(".", " "))) and len(found[1]) <= _MOST_DIGITS:
             return now - int(found[1]) * _UNIT[found[2]]
         if text.isascii() and text.isdigit() and len(text) > _YEAR_DIGITS:
             return datetime.fromtimestamp(int(text) / 1000, UTC)

@@ -9,7 +9,8 @@ is integer arithmetic and part of the format: changing a number here makes equal
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import blake2b
+from functools import cache
+from typing import Protocol
 
 from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Node
 
@@ -20,11 +21,24 @@ INNER_TARGET = 4096
 PARAMETERS = f"weibull4 leaf={LEAF_TARGET} inner={INNER_TARGET}"
 """What a repository remembers of how its trees were cut: trees cut otherwise share nothing with them."""
 
-_HASHES = [blake2b(digest_size=4, person=b"nessie%d" % min(level, 1)) for level in (0, 1)]
 _SCALE = [LEAF_TARGET**4, INNER_TARGET**4]
 _ENTRY_OVERHEAD = [RECORD_SIZE + 2, CHILD_SIZE + 2]
 
 Emit = Callable[[Node], None]
+
+
+class _Hash(Protocol):
+    def copy(self) -> _Hash: ...
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+
+
+@cache
+def _key_hash(inner: int) -> _Hash:
+    """The hash that decides boundaries, keyed by what kind of node it is for; every use starts from a copy."""
+    from hashlib import blake2b
+
+    return blake2b(digest_size=4, person=b"nessie%d" % inner)
 
 
 class Chunker:
@@ -37,7 +51,7 @@ class Chunker:
         self._level = level
         self._emit = emit
         inner = 1 if level else 0
-        self._hash = _HASHES[inner]
+        self._hash = _key_hash(inner)
         self._scale = _SCALE[inner]
         self._overhead = _ENTRY_OVERHEAD[inner]
         self._at_least = 2 if level else 1

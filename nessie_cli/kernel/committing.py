@@ -26,12 +26,12 @@ from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unch
 NewId = Callable[[], bytes]
 """Makes a new content id: 16 random bytes of a UUID."""
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 def parse_content_id(text: str) -> bytes:
     """The 16 bytes of a content id; raises `InvalidInput` unless it is a UUID in the usual form."""
-    if not _UUID.fullmatch(text):
+    if not re.fullmatch(_UUID, text):
         raise InvalidInput(f"content id {text!r} is not a UUID")
     return bytes.fromhex(text.replace("-", ""))
 

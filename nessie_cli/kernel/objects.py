@@ -6,26 +6,29 @@ by its length. Objects never change, so a decoded one may be cached for ever. Ho
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from hashlib import sha256
+from functools import cache
 from itertools import chain
 from struct import Struct as Packing
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import MsgspecError, Struct, msgpack
 from msgspec import json as msgspec_json
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.model import TYPE_OF_PAYLOAD, Content, content_from
+from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
 
 T = TypeVar("T")
 Id = bytes
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 
-NO_COMMIT: Id = sha256(b"empty").digest()
+NO_COMMIT: Id = bytes.fromhex(NO_ANCESTOR)
 """The id of the empty history."""
+
+
+class _Digest(Protocol):
+    def digest(self) -> bytes: ...
 
 
 class Kind(IntEnum):
@@ -41,7 +44,15 @@ _DOMAIN = {kind: b"nessie\x00\x01" + bytes([kind]) for kind in Kind}
 
 def object_id(kind: Kind, data: bytes) -> Id:
     """The id of an object of this kind with these raw bytes."""
-    return sha256(_DOMAIN[kind] + data).digest()
+    return _sha256()(_DOMAIN[kind] + data).digest()
+
+
+@cache
+def _sha256() -> Callable[[bytes], _Digest]:
+    # hashlib loads OpenSSL; a command that only reads does without.
+    from hashlib import sha256
+
+    return sha256
 
 
 # -- values -----------------------------------------------------------------------------------------------------------------------------
@@ -54,12 +65,19 @@ def encode_value(content: Content) -> bytes:
     if content.payload:
         return _encode_json(attributes)
     # A foreign type may hold numbers that only Python's own encoder writes without loss.
+    import json
+
     return json.dumps(attributes, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_value(data: bytes, content_id: str | None, payload: int = 0) -> Content:
     """The content of a value under the given content id; a known payload number makes it faster."""
-    attributes = _decode_json(data) if payload else json.loads(data)
+    if payload:
+        attributes = _decode_json(data)
+    else:
+        import json
+
+        attributes = json.loads(data)
     type_name = attributes.pop("type")
     return content_from(type_name, content_id, attributes)
 

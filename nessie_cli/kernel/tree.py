@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Kind, Node, Objects, encode_node, object_id
+from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
 
-EMPTY: Id = object_id(Kind.NODE, encode_node(Node(0, [], b"")))
-"""The root of the empty map. It is never stored."""
+EMPTY: Id = bytes.fromhex("0de271bcf43728c88b40247da82467993e3c757d45794891b82992df81ea196b")
+"""The root of the empty map: the id of a leaf without keys. It is never stored."""
 
 _NO_KEYS = Node(0, [], b"")
 READ_AHEAD = 64

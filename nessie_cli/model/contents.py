@@ -7,7 +7,6 @@ that know so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
@@ -18,11 +17,11 @@ from nessie_cli.errors import InvalidInput
 
 _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
-_CAMEL = re.compile(r"_([a-z])")
 
 
 def _camel(name: str) -> str:
-    return _CAMEL.sub(lambda m: m[1].upper(), name)
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _int(owner: str, name: str, value: object, allowed: range) -> None:

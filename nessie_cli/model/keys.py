@@ -12,9 +12,12 @@ MAX_ELEMENTS = 20
 MAX_LENGTH = 500
 """Limits of the specification (reference: content keys, 4.1); the length is the sum over the elements in UTF-16 units."""
 
-_CONTROL = re.compile("[\x00-\x1f\x7f]")
-_NEEDS_QUOTES = re.compile(r'[."\s]')
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_QUOTED = r'"((?:[^"]|"")*)"'
+# A compiled pattern at module level would cost every command's start-up; `re` keeps what a function has compiled.
+
+
+def _needs_quotes(element: str) -> bool:
+    return not element.isidentifier() and any(c in '."' or c.isspace() for c in element)
 
 
 class ContentKey(Struct, frozen=True, order=True, gc=False):
@@ -41,7 +44,7 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
             raise InvalidInput(f"Content key too long, max allowed length: {MAX_LENGTH}")
         if not all(elements):
             raise InvalidInput(f"Content key '[{', '.join(elements)}]' must not contain an empty element")
-        if _CONTROL.search(joined):
+        if not joined.isprintable() and any(c < " " or c == "\x7f" for c in joined):
             what = "the character 0x7F" if "\x7f" in joined else "characters less than 0x20"
             raise InvalidInput(f"Content key {list(elements)!r} must not contain {what}")
         if not joined.isascii():
@@ -57,7 +60,7 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
         position = 0
         while True:
             if text.startswith('"', position):
-                found = _QUOTED.match(text, position)
+                found = re.compile(_QUOTED).match(text, position)
                 if not found:
                     raise InvalidInput(f"key {text!r}: the quote at position {position + 1} is not closed")
                 elements.append(found[1].replace('""', '"'))
@@ -80,7 +83,7 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
 
     def __str__(self) -> str:
         """The text form; `parse` gives the key back."""
-        return ".".join('"' + e.replace('"', '""') + '"' if _NEEDS_QUOTES.search(e) else e for e in self.elements)
+        return ".".join('"' + e.replace('"', '""') + '"' if _needs_quotes(e) else e for e in self.elements)
 
     @property
     def plain(self) -> str:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.commits import CommitMeta
 
-_NAME = re.compile(r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?")
-_LOOKS_LIKE_HASH = re.compile(r"[0-9a-fA-F]{8,64}")
+_NAME = r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?"
+_LOOKS_LIKE_HASH = r"[0-9a-fA-F]{8,64}"
 NAME_RULE = (
     "Reference name must start with a letter, followed by letters, digits, one of the ./_- characters, not end with a slash or dot, not contain '..'"
 )
@@ -28,7 +28,7 @@ class ReferenceType(StrEnum):
 
 def check_reference_name(name: str) -> str:
     """Return a well-formed reference name unchanged, else raise `InvalidInput` (reference 3.1)."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise InvalidInput(f"{NAME_RULE} - but was: {name}")
     return name
 
@@ -36,7 +36,7 @@ def check_reference_name(name: str) -> str:
 def check_new_reference_name(name: str) -> str:
     """As `check_reference_name`, and refuse names that could be taken for a hash or a keyword."""
     check_reference_name(name)
-    if name.upper() in ("HEAD", "DETACHED") or _LOOKS_LIKE_HASH.fullmatch(name):
+    if name.upper() in ("HEAD", "DETACHED") or re.fullmatch(_LOOKS_LIKE_HASH, name):
         raise InvalidInput(f"Reference name mut not be HEAD, DETACHED or a potential commit ID representation. - but was {name}")
     return name
 

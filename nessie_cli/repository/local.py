@@ -8,7 +8,6 @@ from typing import Self
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, UnsupportedFormat
 from nessie_cli.kernel import history
-from nessie_cli.kernel.checking import check
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.drafting import from_micros
 from nessie_cli.kernel.keys import encode_key
@@ -327,6 +326,8 @@ class LocalRepository:
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`."""
+        from nessie_cli.kernel.checking import check
+
         references = [(stored.name, stored.target) for stored in self._store.references()]
 
         def scan() -> Iterator[tuple[Id, int, bytes | str]]:
