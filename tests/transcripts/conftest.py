@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,11 +32,31 @@ class Outcome(NamedTuple):
         return self.json["error"]
 
 
-class Nessie:
-    """`nessie ARGS...` in a folder. Every call is a process of its own."""
+class Server:
+    """The process that command lines are forked from."""
 
-    def __init__(self, folder: Path, home: Path) -> None:
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("forking.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def run(self, **request: Any) -> Outcome:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return Outcome(*json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        self._process.communicate("")
+
+
+class Nessie:
+    """`nessie ARGS...` in a folder. Every call is a process of its own, with `server` one that has not to load anything."""
+
+    def __init__(self, folder: Path, home: Path, server: Server | None) -> None:
         self.folder = folder
+        self.server = server
         self.environment = {
             "PATH": os.defpath,
             "HOME": str(home),
@@ -47,20 +68,18 @@ class Nessie:
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "nessie_cli", *args]
 
-    def __call__(self, *args: str, env: Mapping[str, str] | None = None, stdin: str | None = None, cwd: Path | None = None) -> Outcome:
-        done = subprocess.run(
-            self.command(*args),
-            cwd=cwd or self.folder,
-            env={**self.environment, **(env or {})},
-            input=stdin if stdin is not None else "",
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr or "--debug" in args, done.stderr
-        return Outcome(done.returncode, done.stdout, done.stderr)
+    def __call__(self, *args: str, env: Mapping[str, str] | None = None, stdin: str = "", cwd: Path | None = None) -> Outcome:
+        environment = {**self.environment, **(env or {})}
+        folder = cwd or self.folder
+        if self.server is None:
+            done = subprocess.run(
+                self.command(*args), cwd=folder, env=environment, input=stdin, capture_output=True, encoding="utf-8", timeout=120, check=False
+            )
+            outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        else:
+            outcome = self.server.run(args=args, cwd=str(folder), env=environment, stdin=stdin)
+        assert "Traceback" not in outcome.err or "--debug" in args, outcome.err
+        return outcome
 
     def ok(self, *args: str, **more: Any) -> Outcome:
         """As a call, for steps that have to work."""
@@ -88,14 +107,27 @@ class Nessie:
         return [(operation["type"], ".".join(operation["key"]["elements"])) for operation in operations]
 
 
-@pytest.fixture
-def nessie(tmp_path: Path) -> Nessie:
+def fresh(folder: Path, server: Server | None) -> Nessie:
     """The command in an empty folder without a workspace."""
-    home = tmp_path / "home"
-    folder = tmp_path / "work"
+    home = folder / "home"
+    work = folder / "work"
     home.mkdir()
-    folder.mkdir()
-    return Nessie(folder, home)
+    work.mkdir()
+    return Nessie(work, home, server)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """One for all tests."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def nessie(tmp_path: Path, server: Server) -> Nessie:
+    """The command in an empty folder without a workspace."""
+    return fresh(tmp_path, server)
 
 
 @pytest.fixture
@@ -105,9 +137,18 @@ def workspace(nessie: Nessie) -> Nessie:
     return nessie
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Nessie:
+    """What `catalog` copies; not to be changed."""
+    nessie = fresh(tmp_path_factory.mktemp("catalog"), server)
+    nessie.ok("init")
+    nessie.ok("content", "put", "db", "--type", "namespace")
+    nessie.table("db.orders", 1, "-m", "first tables")
+    return nessie
+
+
 @pytest.fixture
-def catalog(workspace: Nessie) -> Nessie:
-    """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1."""
-    workspace.ok("content", "put", "db", "--type", "namespace")
-    workspace.table("db.orders", 1, "-m", "first tables")
-    return workspace
+def catalog(nessie: Nessie, made_once: Nessie) -> Nessie:
+    """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1, in one commit."""
+    shutil.copytree(made_once.folder, nessie.folder, dirs_exist_ok=True)
+    return nessie

@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.transcripts.conftest import fresh
+
+
+@pytest.fixture
+def nessie(tmp_path):
+    """Here every command is started as a user starts it."""
+    return fresh(tmp_path, None)
+
 
 def test_version_is_told_by_option_and_command(nessie):
     option, command = nessie.ok("--version"), nessie.ok("version")

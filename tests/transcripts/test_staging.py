@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
+
+from tests.transcripts.conftest import fresh
 
 UUID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 
@@ -161,6 +164,15 @@ def test_unmodified_is_checked_and_not_stored(catalog):
     assert "UNCHANGED" not in json.dumps(logged)
 
 
+@pytest.fixture(scope="module")
+def half_staged(tmp_path_factory, made_once, server):
+    """One catalog for all refusals, with something staged: none of them may change it."""
+    nessie = fresh(tmp_path_factory.mktemp("refusals"), server)
+    shutil.copytree(made_once.folder, nessie.folder, dirs_exist_ok=True)
+    nessie.table("db.kept", 1)
+    return nessie
+
+
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
@@ -190,15 +202,16 @@ def test_unmodified_is_checked_and_not_stored(catalog):
         (("put", "db.x", "--type", "udf", "--expected-hash", "dead0000"), 4, "dead0000"),
     ],
 )
-def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(catalog, args, code, words):
-    catalog.table("db.kept", 1)
+def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(half_staged, args, code, words):
+    batch = half_staged.folder / ".nessie" / "batch.json"
+    before = batch.read_bytes()
 
-    outcome = catalog("content", *args, "--json")
+    outcome = half_staged("content", *args, "--json")
 
     assert outcome.code == code, outcome
     assert words in outcome.err.splitlines()[0]
     assert outcome.error["message"] in outcome.err
-    assert catalog.staged() == [("PUT", "db.kept")]
+    assert batch.read_bytes() == before
 
 
 def test_content_comes_from_rest_json_of_a_file_or_stdin(catalog):
