@@ -34,11 +34,11 @@ class _Hash(Protocol):
 
 
 @cache
-def _key_hash(inner: int) -> _Hash:
-    """The hash that decides boundaries, keyed by what kind of node it is for; every use starts from a copy."""
+def _key_hash(level: int) -> _Hash:
+    """The hash that decides boundaries. Another one for each level: the keys of a level were chosen by the hash of the level below."""
     from hashlib import blake2b
 
-    return blake2b(digest_size=4, person=b"nessie%d" % inner)
+    return blake2b(digest_size=4, person=b"nessie%d" % level)
 
 
 class Chunker:
@@ -51,7 +51,7 @@ class Chunker:
         self._level = level
         self._emit = emit
         inner = 1 if level else 0
-        self._hash = _key_hash(inner)
+        self._hash = _key_hash(level)
         self._scale = _SCALE[inner]
         self._overhead = _ENTRY_OVERHEAD[inner]
         self._at_least = 2 if level else 1
