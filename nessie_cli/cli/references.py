@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.walks import only_references_to
-from nessie_cli.cli.words import confirm
+from nessie_cli.cli.words import confirm, refuse_empty
 from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.references import print_references
@@ -37,6 +37,7 @@ class Wishes(NamedTuple):
 
 def work_on_references(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     """Do what the options say; raises `InvalidInput` where they contradict each other or the words do not fit."""
+    refuse_empty("NAME [START]", *wishes.words, wishes.contains, wishes.expected_hash)
     actions: list[tuple[bool, Callable[[Invocation, ReferenceType, Wishes], None]]] = [
         (wishes.listing or wishes.contains is not None, _list),
         (wishes.delete, _delete),

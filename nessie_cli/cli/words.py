@@ -11,11 +11,18 @@ from nessie_cli.model import ContentKey
 
 def split_keys(call: Invocation, words: Sequence[str], most: int, usage: str) -> tuple[list[str], list[ContentKey]]:
     """The words before `--`, at most so many, and the keys behind it; raises `InvalidInput` that shows `usage`."""
+    refuse_empty(usage, *words)
     behind = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
     before = list(words[: len(words) - behind])
     if len(before) > most:
         raise InvalidInput(f"{before[most]!r} is one word too many: {usage}")
     return before, [ContentKey.parse(word) for word in words[len(words) - behind :]]
+
+
+def refuse_empty(usage: str, *words: str | None) -> None:
+    """Raise `InvalidInput` for an empty word: a script's variable that is not set must not mean the current reference."""
+    if "" in words:
+        raise InvalidInput(f"an empty word where a name is expected: {usage}")
 
 
 def confirm(call: Invocation, question: str, *, yes: bool) -> None:

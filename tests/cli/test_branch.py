@@ -215,7 +215,22 @@ def test_assigning_needs_an_existing_branch(nessie, catalog) -> None:
     assert nessie("branch", "-f", "main").code == 2
 
 
-@pytest.mark.parametrize("argv", [["-d", "-m", "a", "b"], ["-d"], ["-m"], ["a", "b", "c"], ["-l", "a", "b"], ["-f", "a", "b", "c"]])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-d", "-m", "a", "b"],
+        ["-d"],
+        ["-m"],
+        ["a", "b", "c"],
+        ["-l", "a", "b"],
+        ["-f", "a", "b", "c"],
+        ["x", ""],
+        [""],
+        ["-d", ""],
+        ["-l", ""],
+        ["-c", "", "-d", "a"],
+    ],
+)
 def test_what_does_not_fit_together_is_refused(nessie, catalog, argv) -> None:
     ran = nessie("branch", *argv)
     assert (ran.code, ran.out) == (2, "")

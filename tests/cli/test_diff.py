@@ -77,6 +77,7 @@ def test_json_has_the_shape_of_rest(nessie, sides) -> None:
     ("argv", "code", "said"),
     [
         ([], 2, "diff needs a revision"),
+        (["main", ""], 2, "empty word"),
         (["a", "b", "c"], 2, "'c' is one word too many"),
         (["v1", "futur"], 4, "Did you mean 'feature'?"),
         (["v1", "--", "a..b"], 2, "empty"),

@@ -127,6 +127,8 @@ def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
         (["--grep", "("], 2, "--grep '(': is no regular expression"),
         (["--since", "soon"], 2, "soon"),
         (["--graph", "--reverse"], 2, "exclude each other"),
+        ([""], 2, "empty word"),
+        (["--since", ""], 2, "empty word"),
         (["--all", "main"], 2, "--all takes no revision"),
         (["-n", "-1"], 2, "-1"),
         (["--", "a..b"], 2, "empty"),

@@ -200,6 +200,9 @@ def test_the_expected_hash_must_be_on_the_branch(nessie, feature) -> None:
     [
         ([], 2, "FROM"),
         (["nowhere"], 4, "nowhere"),
+        ([""], 2, "empty word"),
+        (["feature", "--into", ""], 2, "empty word"),
+        (["feature", "-c", ""], 2, "empty word"),
         (["feature", "--into", "v1"], 2, "must be a branch"),
         (["feature", "--into", "mian"], 4, "Did you mean 'main'?"),
         (["feature", "--behavior", "maybe"], 2, "maybe"),

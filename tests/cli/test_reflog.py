@@ -33,7 +33,7 @@ def test_json_holds_every_field(nessie, catalog) -> None:
     assert len(nessie("reflog", "--jsonl").lines) == 3
 
 
-@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), (["main", "--all"], 2), (["-n", "x"], 2)])
+@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), ([""], 2), (["main", "--all"], 2), (["-n", "x"], 2)])
 def test_wrong_input(nessie, catalog, argv, code) -> None:
     ran = nessie("reflog", *argv)
     assert (ran.code, ran.out) == (code, "")

@@ -70,7 +70,7 @@ def test_a_dry_run_writes_nothing(nessie, feature) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code"), [([], 2), (["nowhere"], 4), (["main..main"], 2), (["feature", "--onto", "v1"], 2), (["feature", "--onto", "x"], 4)]
+    ("argv", "code"), [([], 2), (["nowhere"], 4), ([""], 2), (["main..main"], 2), (["feature", "--onto", "v1"], 2), (["feature", "--onto", "x"], 4)]
 )
 def test_wrong_input(nessie, feature, argv, code) -> None:
     ran = nessie("transplant", *argv)

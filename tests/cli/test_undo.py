@@ -97,7 +97,7 @@ def test_json_is_a_reference_and_both_ends(nessie, catalog) -> None:
     }
 
 
-@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), (["--to", "999"], 2), (["--to", "x"], 2)])
+@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), ([""], 2), (["--to", "999"], 2), (["--to", "x"], 2)])
 def test_wrong_input(nessie, catalog, argv, code) -> None:
     head = catalog.head("main")
     ran = nessie("undo", *argv)

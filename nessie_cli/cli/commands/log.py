@@ -10,7 +10,7 @@ from nessie_cli import commitspec
 from nessie_cli.cli import filters, walks
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.walks import changes_in
-from nessie_cli.cli.words import split_keys
+from nessie_cli.cli.words import refuse_empty, split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
 
@@ -44,6 +44,7 @@ def log(
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. Out of a terminal a line is: hash, time, author, subject.
     """
     call = Invocation.of(ctx)
+    refuse_empty("--since T, --until T, --author P, --grep P", since, until, author, grep)
     before, keys = split_keys(call, words or [], 1, USAGE)
     if (graph and reverse) or (all_ and before):
         raise InvalidInput("--graph and --reverse exclude each other" if graph else "--all takes no revision: it starts at every reference")

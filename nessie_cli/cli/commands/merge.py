@@ -6,6 +6,7 @@ import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
+from nessie_cli.cli.words import refuse_empty
 
 EXAMPLES = (
     "nessie merge feature",
@@ -43,6 +44,7 @@ def merge(
     Prints each key that the source changed: behavior, content of the source, content of the target before, conflict.
     """
     call = Invocation.of(ctx)
+    refuse_empty("nessie merge FROM [--into REF] [--expected-hash H]", source, into, expected_hash)
     branch = into or call.reference_name()
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash)
     result = call.repository().merge(branch, call.revision(source), merge_options(call, branch, choices))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.render.references import print_reflog
 from nessie_cli.wire.facts import reflog_entry
@@ -25,6 +26,7 @@ def reflog(
     The first column is what `nessie undo --to` takes.
     """
     call = Invocation.of(ctx)
+    refuse_empty("nessie reflog [REF]", reference)
     if all_ and reference:
         raise InvalidInput("--all takes no reference: it shows the moves of every one")
     name = None if all_ else reference or call.reference_name()

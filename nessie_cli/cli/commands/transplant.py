@@ -8,6 +8,7 @@ from nessie_cli.cli.commands.merge import Behavior, DryRun, ExpectedHash, Follow
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
 from nessie_cli.cli.walks import commits_to_transplant
+from nessie_cli.cli.words import refuse_empty
 
 EXAMPLES = (
     "nessie transplant 8f31c0de",
@@ -36,6 +37,7 @@ def transplant(
     Messages, authors and properties are kept; -m replaces the message of a single commit.
     """
     call = Invocation.of(ctx)
+    refuse_empty("nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]", *words, onto, source, expected_hash)
     branch = onto or call.reference_name()
     repository = call.repository()
     if source:

@@ -7,6 +7,7 @@ import typer
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.references import follow_rename
 from nessie_cli.cli.undoing import Step, plan
+from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import Reference
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_single_reference
@@ -26,6 +27,7 @@ def undo(
     Commits stay in the store. Undoing again redoes.
     """
     call = Invocation.of(ctx)
+    refuse_empty("nessie undo [REF]", reference)
     step = plan(call.repository(), reference or call.reference_name(), to)
     done = _preview(step) if dry_run else step.act()
     if step.renamed and not dry_run:
