@@ -34,23 +34,17 @@ class Settings:
         value: Any = self._values
         for name in names:
             if not isinstance(value, Mapping):
-                self._refuse(names, "must be a table")
+                raise self.fault("must be a table", *names)
             if name not in value:
                 return None
             value = value[name]
         if not isinstance(value, str) or not value.strip():
-            self._refuse(names, f"must be text that is not blank, not {value!r}")
-        return str(value)
+            raise self.fault(f"must be text that is not blank, not {value!r}", *names)
+        return value
 
-    def table(self, name: str) -> Mapping[str, Any]:
-        """One table, empty where it is not there."""
-        value = self._values.get(name, {})
-        if not isinstance(value, Mapping):
-            self._refuse((name,), "must be a table")
-        return dict(value)
-
-    def _refuse(self, names: tuple[str, ...], fault: str) -> None:
-        raise InvalidInput(f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {fault}")
+    def fault(self, what: str, *names: str) -> InvalidInput:
+        """The error for a fault of one setting."""
+        return InvalidInput(f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}")
 
     def _line_of(self, name: str) -> int:
         """Where a name is set: the parser does not tell, so the first line that looks like it."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.settings import Settings
 
 
@@ -47,7 +46,7 @@ def default_profile() -> Profile | None:
         return None
     store = settings.text("profile", name, "store")
     if store is None:
-        raise InvalidInput(f"{settings.path}: default-profile is {name!r}, but there is no store under [profile.{name}]")
+        raise settings.fault(f"is {name!r}, but there is no store under [profile.{name}]", "default-profile")
     return Profile(name, store, settings.text("profile", name, "ref"))
 
 

@@ -1,6 +1,6 @@
 """Runs command lines one after the other, each in a process of its own that is forked from this one, which has loaded everything already.
 
-A fresh interpreter for every command would spend nine tenths of the time with imports. One JSON request per line on stdin, one answer per line on stdout.
+A fresh interpreter for every command would spend nine tenths of the time with imports. One JSON request per line on stdin, one answer on stdout.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
     """The child: the environment, folder, and streams that were asked for, then the command line."""
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
-    sys.stdin, sys.stdout, sys.stderr = (open(n, "r" if n == 0 else "w", encoding="utf-8", closefd=False) for n in range(3))
+    sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

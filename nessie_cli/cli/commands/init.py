@@ -34,23 +34,32 @@ def init(
 
 
 def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str, str]:
-    """Store first, workspace second: a workspace never names a store that could not be made."""
-    from nessie_cli.errors import StoreNotFound
-    from nessie_cli.repository.opening import connect, create
+    """Make what is missing. A store elsewhere comes first: no workspace is left that names a store which could not be made."""
     from nessie_cli.workspace.folder import FOLDER, Workspace, absolute_store, make_workspace
 
     known = Workspace(root) if (root / FOLDER).is_dir() else None
-    here = absolute_store(call.options.store, Path.cwd()) if call.options.store else None
-    if known and here and known.config_path.exists() and known.store() != here:
-        raise InvalidInput(f"{known.config_path}: this workspace works on {known.store()} already; edit its store line to change that")
-    workspace = known or make_workspace(root, here)
+    elsewhere = absolute_store(call.options.store, Path.cwd()) if call.options.store else None
+    if known and elsewhere and known.store() != elsewhere:
+        raise InvalidInput(f"{known.folder}: this workspace works on {known.store()}; its config.toml names the store")
+    if elsewhere:
+        _open_or_create(call, elsewhere, default_branch)
+    workspace = known or make_workspace(root, elsewhere)
     url = workspace.store()
-    try:
-        repository = connect(url)
-    except StoreNotFound:
-        repository = create(url, default_branch=default_branch)
-    with repository:
-        branch = repository.config().default_branch
+    branch = _open_or_create(call, url, default_branch)
     if workspace.current_reference() is None:
         workspace.set_current_reference(branch)
     return known is None, url, branch
+
+
+def _open_or_create(call: Invocation, url: str, default_branch: str) -> str:
+    """The default branch of the store at a URL, which is made where there is none."""
+    from nessie_cli.errors import StoreNotFound
+    from nessie_cli.repository.opening import connect, create
+
+    call.check_url(url)
+    try:
+        repository = connect(url, who=call.who())
+    except StoreNotFound:
+        repository = create(url, default_branch=default_branch, who=call.who())
+    with repository:
+        return repository.config().default_branch
