@@ -31,16 +31,21 @@ class Detail(NamedTuple):
 
 
 class Outcome(Struct):
-    """What is to be written on the target, and what is answered for each key."""
+    """What is to be written on the target, what is answered for each key, and what was at the merge base under the keys that go."""
 
-    edits: dict[bytes, bytes | None]
-    details: dict[bytes, Detail]
-    namespace_conflicts: list[KeyConflict]
+    edits: dict[bytes, bytes | None] = {}
+    details: dict[bytes, Detail] = {}
+    namespace_conflicts: list[KeyConflict] = []
+    removed: dict[bytes, bytes] = {}
 
     @property
     def conflicts(self) -> list[KeyConflict]:
         """The conflicts of all keys."""
         return [detail.conflict for detail in self.details.values() if detail.conflict]
+
+    def as_wished(self) -> dict[bytes, bytes | None]:
+        """The edits if the source had its way in every conflict: what later judgements go on from, so that one fault is told once."""
+        return self.edits | {key: detail.source for key, detail in self.details.items() if detail.conflict}
 
     def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
         """Take the conflict off a key and write these edits instead."""
@@ -52,7 +57,11 @@ class Outcome(Struct):
         self.details[conflict.key] = self.details[conflict.key]._replace(conflict=conflict)
 
     def operations(self, target: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        """The operations of the new commit, given the target's records of the edited keys."""
+        """The operations of the new commit, given the target's records of the edited keys.
+
+        A forced removal is an operation even where the key is gone already.
+        """
         put = {key: record for key, record in self.edits.items() if record is not None}
-        gone = {key: deletion(target[key]) for key, record in self.edits.items() if record is None and key in target}
+        before = {**self.removed, **target}
+        gone = {key: deletion(before[key]) for key, record in self.edits.items() if record is None and key in before}
         return put | gone

@@ -68,11 +68,10 @@ class Wishes:
         return self._by_key.get(key, self._default)
 
     def check_all_used(self) -> None:
-        """Raise `InvalidInput` where something was said about a key that is no part of the difference, or a resolution had no use."""
+        """Raise `InvalidInput` where something was said about a key that is no part of the difference."""
         if self.unused:
             keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
             raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{keys}]")
-        self.check_resolutions_used()
 
     def check_resolutions_used(self) -> None:
         """Raise `InvalidInput` where resolved content was given for a key that is not written."""
@@ -94,7 +93,7 @@ def combine(
 
     `drop_only_conflicts` is the transplant's rule: DROP leaves out only what would conflict (reference 9.5).
     """
-    outcome = Outcome({}, {}, [])
+    outcome = Outcome()
     for triple in triples:
         _decide(outcome, triple, wishes, drop_only_conflicts=drop_only_conflicts)
     renames.explain(outcome)
@@ -123,6 +122,8 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
     conflict = KeyConflict(type_, key, wish.expected or before, target, after) if type_ else None
     if not both_namespaces or conflict:
         outcome.details[key] = Detail(wish.behavior, after, target, conflict)
+    if after is None and before is not None:
+        outcome.removed[key] = before
     if conflict is None:
         outcome.edits[key] = _resolved(wish, after, target, key, wishes)
 
@@ -147,7 +148,8 @@ def _resolved(wish: Wish, after: bytes | None, target: bytes | None, key: bytes,
 
 
 def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id) -> None:
-    before = tree.get(objects, target, outcome.edits)
-    created = [key for key, record in outcome.edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
-    removed = [key for key, record in outcome.edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
-    outcome.namespace_conflicts = namespace_conflicts(objects, target, outcome.edits, created, removed)
+    edits = outcome.as_wished()
+    before = tree.get(objects, target, edits)
+    created = [key for key, record in edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
+    removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
+    outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created, removed)

@@ -56,13 +56,12 @@ def merge(
             return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
         outcome = _combine_merge(objects, branch.target, from_, base, wishes, follow_renames=options.follow_renames)
-        raise_conflicts(objects, place, outcome, from_)
         wishes.check_all_used()
+        raise_conflicts(objects, place, outcome, from_)
+        wishes.check_resolutions_used()
+        if options.dry_run or not outcome.edits:
+            return None, answer(objects, place, outcome.details, None if options.dry_run else branch.target)
         at_target = tree.get(objects, root_of(objects, branch.target), outcome.edits)
-        if all(at_target.get(key) == record for key, record in outcome.edits.items()):
-            return None, answer(objects, place, outcome.details, branch.target)
-        if options.dry_run:
-            return None, answer(objects, place, outcome.details, None)
         meta = options.meta or CommitMeta(f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}")
         root = edit(objects, root_of(objects, branch.target), outcome.edits)
         new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=circumstances.stamp())

@@ -38,7 +38,7 @@ def transplant(
         raise_conflicts(objects, place, replay.total, commits[-1])
         replay.wishes.check_resolutions_used()
         written = replay.head != branch.target
-        if options.dry_run and written:
+        if options.dry_run:
             return None, answer(objects, place, replay.total.details, None)
         return (replay.head if written else None), answer(objects, place, replay.total.details, replay.head, applied=written)
 
@@ -66,7 +66,7 @@ class _Replay:
         self._circumstances = circumstances
         self.head = head
         self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
-        self.total = Outcome({}, {}, [])
+        self.total = Outcome()
 
     def apply(self, id_: Id, *, alone: bool) -> None:
         objects = self._objects
@@ -78,17 +78,19 @@ class _Replay:
         renames = Renames(objects, triples, roots[0], roots[1])
         outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, drop_only_conflicts=True)
         self._note(outcome)
-        if not outcome.edits or self.total.conflicts or self.total.namespace_conflicts:
+        edits = outcome.as_wished()
+        if not edits:
             return
         original = meta_of(id_, commit)
         given = self._options.meta if alone else None
         meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)
-        root = edit(objects, roots[1], outcome.edits)
-        at_target = tree.get(objects, roots[1], outcome.edits)
+        root = edit(objects, roots[1], edits)
+        at_target = tree.get(objects, roots[1], edits)
         self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=self._circumstances.stamp())
 
     def _note(self, outcome: Outcome) -> None:
         for key, detail in outcome.details.items():
             known = self.total.details.get(key)
             self.total.details[key] = known if known and known.conflict else detail
-        self.total.namespace_conflicts += outcome.namespace_conflicts
+        known_conflicts = {(conflict.type, conflict.key) for conflict in self.total.namespace_conflicts}
+        self.total.namespace_conflicts += [c for c in outcome.namespace_conflicts if (c.type, c.key) not in known_conflicts]
