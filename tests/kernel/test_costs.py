@@ -56,7 +56,7 @@ def some(grown: Tree) -> list[bytes]:
 
 
 def test_the_tree_is_flat(grown: Tree) -> None:
-    assert grown.levels == (2 if len(grown.keys) == SMALL else 3)
+    assert grown.levels == (2 if len(grown.keys) == SMALL else 4)
 
 
 @pytest.mark.parametrize("count", [1, 10, 100])

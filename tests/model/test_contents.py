@@ -96,7 +96,6 @@ def test_types_have_the_payload_numbers_of_the_specification() -> None:
 REQUIRED = {
     "ICEBERG_TABLE": ("metadataLocation",),
     "ICEBERG_VIEW": ("metadataLocation", "versionId", "schemaId"),
-    
 }
 
 

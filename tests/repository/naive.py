@@ -1,0 +1,168 @@
+"""The plainest possible catalog: every commit is a dictionary, every question is answered by walking. The truth that the machine compares with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.repository.vocabulary import EMPTY
+
+
+class Thing(NamedTuple):
+    """A content as the model knows it: whose it is, what it is, and its number."""
+
+    id: str
+    kind: str
+    number: int
+
+
+State = dict[str, Thing]
+
+
+class Op(NamedTuple):
+    """`put`, `delete`, `unchanged`, or `again` (deleted and created in one commit)."""
+
+    word: str
+    key: str
+    kind: str = "table"
+    number: int = 0
+
+
+@dataclass
+class Verdict:
+    """What a commit or merge has to come to."""
+
+    conflicts: set[tuple[str, str]] = field(default_factory=set)
+    namespace_trouble: bool = False
+    edits: dict[str, Thing | None] = field(default_factory=dict)
+    details: set[str] = field(default_factory=set)
+
+
+def parent_of(key: str) -> str | None:
+    return key.rpartition(".")[0] or None
+
+
+def difference(old: Thing | None, new: Thing | None, *, gone: str = "KEY_DOES_NOT_EXIST") -> str | None:
+    """The conflict type of a key that was expected to be one thing and is another."""
+    if old == new:
+        return None
+    if new is None:
+        return gone
+    if old is None:
+        return "KEY_EXISTS"
+    if old.kind != new.kind:
+        return "PAYLOAD_DIFFERS"
+    return "CONTENT_ID_DIFFERS" if old.id != new.id else "VALUE_DIFFERS"
+
+
+def apply(state: State, edits: dict[str, Thing | None]) -> State:
+    merged = {**state, **edits}
+    return {key: thing for key, thing in merged.items() if thing is not None}
+
+
+def namespaces_wrong(before: State, edits: dict[str, Thing | None], created: set[str]) -> bool:
+    """Whether edits would leave a new key without its namespace, or delete a namespace that holds something."""
+    after = apply(before, edits)
+    for key in created:
+        parent = parent_of(key)
+        if parent and (parent not in after or after[parent].kind != "namespace"):
+            return True
+    deleted = [k for k, thing in edits.items() if thing is None and k in before and before[k].kind == "namespace"]
+    return any(other.startswith(f"{k}.") for k in deleted for other in after)
+
+
+class Naive:
+    """Commits by hash, each with its whole state and its parents; branches and tags by name."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, State] = {EMPTY: {}}
+        self.parents: dict[str, list[str]] = {EMPTY: []}
+        self.ops: dict[str, dict[str, Thing | None]] = {EMPTY: {}}
+        self.branches: dict[str, str] = {"main": EMPTY}
+        self.tags: dict[str, str] = {}
+        self.next_id = 0
+
+    # -- history --
+
+    def line(self, hash_: str) -> list[str]:
+        """First parents, newest first, without the empty history."""
+        found = []
+        while hash_ != EMPTY:
+            found.append(hash_)
+            hash_ = self.parents[hash_][0]
+        return found
+
+    def ancestors(self, hash_: str) -> set[str]:
+        found, waiting = {hash_}, [hash_]
+        while waiting:
+            for parent in self.parents[waiting.pop()]:
+                if parent not in found:
+                    found.add(parent)
+                    waiting.append(parent)
+        return found
+
+    def best_bases(self, a: str, b: str) -> set[str]:
+        """Common ancestors that are no ancestor of another common one."""
+        common = self.ancestors(a) & self.ancestors(b)
+        return {c for c in common if not any(c != other and c in self.ancestors(other) for other in common)}
+
+    def add(self, hash_: str, parents: list[str], state: State, ops: dict[str, Thing | None]) -> None:
+        assert hash_ not in self.states
+        self.states[hash_], self.parents[hash_], self.ops[hash_] = state, parents, ops
+
+    # -- rules --
+
+    def judge_commit(self, expected: State, head: State, ops: list[Op]) -> Verdict:
+        verdict = Verdict()
+        created = set()
+        for op in ops:
+            before, now = expected.get(op.key), head.get(op.key)
+            if op.word == "put" and before is None:
+                self._conflict(verdict, op.key, "KEY_EXISTS" if now else None)
+                created.add(op.key)
+                verdict.edits[op.key] = Thing("new", op.kind, op.number)
+                continue
+            missing = "PAYLOAD_DIFFERS" if now else "KEY_DOES_NOT_EXIST"
+            self._conflict(verdict, op.key, missing if before is None else difference(before, now))
+            if op.word == "put":
+                assert before is not None
+                verdict.edits[op.key] = Thing(before.id, before.kind, op.number)
+            elif op.word == "delete":
+                verdict.edits[op.key] = None
+            elif op.word == "again":
+                created.add(op.key)
+                verdict.edits[op.key] = Thing("new", op.kind, op.number)
+        verdict.namespace_trouble = namespaces_wrong(head, verdict.edits, created)
+        return verdict
+
+    @staticmethod
+    def _conflict(verdict: Verdict, key: str, type_: str | None) -> None:
+        if type_:
+            verdict.conflicts.add((type_, key))
+
+    def judge_merge(
+        self, base: State, source: State, target: State, behavior: str, keys: set[str] | None = None, *, transplant: bool = False
+    ) -> Verdict:
+        """The table of reference 9.4 for every key that the source changed (or, for a transplant, that its commit names)."""
+        verdict = Verdict()
+        created = set()
+        changed = {k for k in base.keys() | source.keys() if base.get(k) != source.get(k)} if keys is None else keys
+        for key in changed:
+            before, after, there = base.get(key), source.get(key), target.get(key)
+            conflict = difference(before, there)
+            if before is None and after is not None and after == there:
+                continue
+            spaces = before is None and after is not None and there is not None and after.kind == there.kind == "namespace"
+            conflict = None if spaces else conflict
+            if behavior == "DROP" and (conflict or not transplant):
+                verdict.details.add(key)
+                continue
+            if not spaces:
+                verdict.details.add(key)
+            if conflict and behavior != "FORCE":
+                verdict.conflicts.add((conflict, key))
+            verdict.edits[key] = after
+            if after is not None and (there is None or there.id != after.id):
+                created.add(key)
+        verdict.namespace_trouble = namespaces_wrong(target, verdict.edits, created)
+        return verdict
