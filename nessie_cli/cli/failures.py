@@ -10,8 +10,6 @@ from typer.exceptions import TyperException
 
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.resolutions import conflict_report, resolutions_of
-from nessie_cli.wire.facts import error_with_facts
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InvalidInput, 2),
@@ -67,6 +65,8 @@ def _unforeseen(error: Exception) -> errors.NessieError:
 def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     """Write stdout first: where both are one terminal, what was printed so far stands above the error."""
     from nessie_cli.cli.hints import hints_for
+    from nessie_cli.cli.resolutions import conflict_report, resolutions_of
+    from nessie_cli.wire.facts import error_with_facts
 
     if call.wants_json and not call.answered:
         call.answer({"error": error_with_facts(error, resolutions_of(error, call))})

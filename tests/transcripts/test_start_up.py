@@ -1,0 +1,92 @@
+"""What a command loads: the list of modules, never milliseconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from nessie_cli.cli.registry import COMMANDS, CONTENT_COMMANDS
+
+NEVER = {
+    "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
+    "platformdirs", "tomllib", "tempfile", "logging", "importlib.metadata",
+}  # fmt: skip
+PROGRAM = """
+import sys
+from nessie_cli.cli.main import run
+run(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def modules_after(nessie, *args):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *args],
+        cwd=nessie.folder,
+        env=nessie.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "args", [("branch", "--json"), ("log", "-n", "20", "--json"), ("content", "list", "--json"), ("status", "--json"), ("log",), ("show", "--json")]
+)
+def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
+    loaded = modules_after(catalog, *args)
+
+    assert "nessie_cli.store.sqlite" in loaded
+    assert NEVER & loaded == set()
+
+
+def test_no_command_loads_another_one(catalog):
+    loaded = {name for name in modules_after(catalog, "content", "list") if name.startswith("nessie_cli.cli.commands.")}
+
+    assert loaded == {"nessie_cli.cli.commands.content_list"}
+
+
+def test_help_loads_no_command(nessie):
+    loaded = modules_after(nessie, "--help")
+
+    assert [
+        name for name in loaded if name.startswith(("nessie_cli.cli.commands", "nessie_cli.repository", "nessie_cli.render", "nessie_cli.model"))
+    ] == []
+    assert NEVER & loaded == set()
+
+
+def test_version_does_not_even_load_the_parser(nessie):
+    loaded = modules_after(nessie, "--version")
+
+    assert {"typer", "typing", "re", "enum", "json"} & loaded == set()
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"content {name}" for name in CONTENT_COMMANDS)])
+def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_examples(name):
+    from importlib import import_module
+
+    entry = CONTENT_COMMANDS[name.removeprefix("content ")] if name.startswith("content ") else COMMANDS[name]
+    if entry.children is not None:
+        return
+    module = import_module(f"nessie_cli.cli.commands.{entry.module}")
+
+    assert getattr(module, entry.function).__doc__.splitlines()[0] == entry.help
+    assert module.EXAMPLES
+    assert all(example.startswith("nessie ") for example in module.EXAMPLES)
+
+
+@pytest.mark.parametrize("name", [*(n for n in COMMANDS if n != "content"), *(f"content {n}" for n in CONTENT_COMMANDS)])
+def test_every_command_has_help_with_an_example_and_no_annotation_is_text(workspace, name):
+    from importlib import import_module
+
+    entry = CONTENT_COMMANDS[name.removeprefix("content ")] if name.startswith("content ") else COMMANDS[name]
+    out = workspace.ok(*name.split(), "--help").out
+
+    assert f"Usage: nessie {name}" in out
+    assert "Examples:\n  nessie " in out
+    function = getattr(import_module(f"nessie_cli.cli.commands.{entry.module}"), entry.function)
+    assert [a for a in function.__annotations__.values() if isinstance(a, str)] == []

@@ -1,0 +1,158 @@
+"""Random sequences of staging verbs against a catalog that simply does each of them at once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nessie_cli import connect
+from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
+from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put
+from nessie_cli.workspace.batch import Staged
+from nessie_cli.workspace.staging import delete, effective, put, rename, renames, replace, unmodified, without
+
+KEYS = [ContentKey((name,)) for name in "abcd"]
+OLD = {KEYS[0], KEYS[1]}
+IDS = {KEYS[0]: "00000000-0000-0000-0000-00000000000a", KEYS[1]: "00000000-0000-0000-0000-00000000000b"}
+
+
+def table(number, id_=None):
+    return IcebergTable(id=id_, metadata_location=f"m{number}", snapshot_id=number)
+
+
+START = {key: table(index, IDS[key]) for index, key in enumerate(KEYS[:2])}
+
+key = st.sampled_from(KEYS)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), key, st.integers(10, 19)),
+        st.tuples(st.just("delete"), key),
+        st.tuples(st.just("rename"), key, key),
+        st.tuples(st.just("replace"), key, st.integers(20, 29)),
+    ),
+    max_size=12,
+)
+
+
+class Naive:
+    """Each verb done at once. A content is (identity, snapshot); identities of contents that exist in the store are their ids."""
+
+    def __init__(self):
+        self.state = {key: (content.id, content.snapshot_id) for key, content in START.items()}
+        self.fresh = 0
+
+    def new(self):
+        self.fresh += 1
+        return f"fresh {self.fresh}"
+
+    def put(self, key, number):
+        self.state[key] = (self.state[key][0] if key in self.state else self.new(), number)
+
+    def delete(self, key):
+        if key not in self.state:
+            raise ContentNotFound("", key)
+        del self.state[key]
+
+    def rename(self, old, new):
+        if old not in self.state:
+            raise ContentNotFound("", old)
+        if new in self.state:
+            raise AlreadyExists("", str(new))
+        self.state[new] = self.state.pop(old)
+
+    def replace(self, key, number):
+        if key not in self.state:
+            raise ContentNotFound("", key)
+        self.state[key] = (self.new(), number)
+
+
+def staged_step(staged, step, state, number):
+    """One step on staged operations; `number` makes the content id of a replacement."""
+    verb, first, *rest = step
+    if verb == "put":
+        return put(staged, first, table(*rest), state)
+    if verb == "delete":
+        return delete(staged, first, state)
+    if verb == "rename":
+        return rename(staged, first, *rest, state)
+    return replace(staged, first, table(*rest), state, f"00000000-0000-0000-0000-{number + 1:012}")
+
+
+def try_both(naive, staged, step, state, number):
+    """Do one step on both sides; both refuse, with the same error, or neither does."""
+    refusals = (ContentNotFound, AlreadyExists)
+    try:
+        getattr(naive, step[0])(*step[1:])
+    except refusals as refused:
+        with pytest.raises(type(refused)):
+            staged_step(staged, step, state, number)
+        return staged
+    return staged_step(staged, step, state, number)
+
+
+@settings(print_blob=True, deadline=None)
+@given(steps)
+def test_a_batch_does_what_its_steps_would_have_done_one_by_one(sequence):
+    naive, staged = Naive(), ()
+    for number, step in enumerate(sequence):
+        staged = try_both(naive, staged, step, START.get, number)
+        for key in KEYS:
+            content = effective(staged, key, START.get)
+            assert (content.snapshot_id if content else None) == (naive.state[key][1] if key in naive.state else None)
+
+
+def a_catalog(repository):
+    """The state that the steps start from; answers the contents with the ids that the repository has given."""
+    repository.commit("main", [Put(key, content.with_id(None)) for key, content in START.items()], CommitMeta("start"))
+    return repository.contents("main", KEYS)
+
+
+@settings(print_blob=True, deadline=None, max_examples=150)
+@given(steps)
+def test_every_batch_can_be_committed_and_identities_survive(sequence):
+    naive, staged = Naive(), ()
+    with connect("memory:") as repository:
+        contents = a_catalog(repository)
+        real = {content.id: IDS[key] for key, content in contents.items()}
+        naive.state = {key: (IDS[key], content.snapshot_id) for key, content in contents.items()}
+        for number, step in enumerate(sequence):
+            staged = try_both(naive, staged, step, contents.get, number)
+        if staged:
+            repository.commit("main", [item.operation for item in staged], CommitMeta("batch"))
+        found = repository.contents("main", KEYS)
+    assert {key: content.snapshot_id for key, content in found.items()} == {key: number for key, (_, number) in naive.state.items()}
+    for key, content in found.items():
+        identity = naive.state[key][0]
+        assert real.get(content.id, "fresh") == (identity if identity in IDS.values() else "fresh"), (key, sequence)
+
+
+def test_taking_out_one_half_of_a_rename_takes_both():
+    staged = rename((), KEYS[0], KEYS[2], START.get)
+
+    assert renames(staged) == {KEYS[0]: KEYS[2]}
+    assert without(staged, [KEYS[0]]) == without(staged, [KEYS[2]]) == ()
+
+
+def test_staging_afresh_forgets_what_was_staged_and_expects_the_state_of_now():
+    staged = put((), KEYS[0], table(10), START.get)
+    now = table(99, IDS[KEYS[0]])
+
+    [again] = put(staged, KEYS[0], table(11), {KEYS[0]: now}.get, afresh=True)
+
+    assert again == Staged(Put(KEYS[0], table(11, IDS[KEYS[0]]), now), now)
+
+
+def test_a_key_cannot_be_changed_and_demanded_unmodified():
+    with pytest.raises(InvalidInput, match="changes it already"):
+        unmodified(delete((), KEYS[0], START.get), KEYS[0], START.get)
+
+    [kept] = delete(unmodified((), KEYS[0], START.get), KEYS[0], START.get)
+    assert kept.operation == Delete(KEYS[0])
+
+
+def test_a_put_cannot_change_the_type():
+    from nessie_cli.model import UDF
+
+    with pytest.raises(InvalidInput, match="ICEBERG_TABLE, not UDF"):
+        put((), KEYS[0], UDF(), START.get)
