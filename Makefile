@@ -22,7 +22,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: .venv/.ready-demo
-	@$(BIN)/python -m demo
+	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
 
 test: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST)
