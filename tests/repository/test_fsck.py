@@ -1,0 +1,296 @@
+"""fsck finds whatever is wrong: bytes flipped in the rows of a real file, lost objects, and objects that were made wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from msgspec import structs
+
+from nessie_cli.errors import NessieError
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.objects import Commit, Id, Kind, Node, decode_commit, decode_node, encode_commit, encode_node, object_id
+from nessie_cli.model import Problem, ProblemKind
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import connect, create
+from nessie_cli.store.base import Done, Move, StoredObject, Write
+from nessie_cli.store.opening import open_store
+from tests.repository.vocabulary import NS, Catalog, put, table
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with values, small and large trees, merges and long lists of operations; every object in it is needed."""
+    path = tmp_path_factory.mktemp("fsck") / "sound.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
+        catalog.branch("dev")
+        catalog.write("dev", {"n.a": 3, "c": 1})
+        catalog.write("main", {"b": None})
+        catalog.merge("dev")
+        catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
+        for n in range(5):
+            catalog.write("main", {"t077": 1000 + n})
+        catalog.tag("v1")
+        assert list(repository.check()) == []
+    assert not path.with_name("sound.sqlite-wal").exists()
+    return path
+
+
+@pytest.fixture
+def store(sound: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(sound.read_bytes())
+    return path
+
+
+def sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+def problems(path: Path) -> list[Problem]:
+    with connect(str(path)) as repository:
+        return list(repository.check())
+
+
+def rows(path: Path) -> list[tuple[int, bytes, int, bytes]]:
+    return sql(path, "SELECT rowid, id, kind, data FROM objects ORDER BY length(data)")  # type: ignore[return-value]
+
+
+def positions(data: bytes, kind: int, seen: set[int], chance: random.Random) -> Iterator[int]:
+    """Every byte of the smallest object of each kind, some of all others."""
+    if kind not in seen:
+        seen.add(kind)
+        yield from range(len(data))
+    else:
+        yield from {0, len(data) - 1, chance.randrange(len(data)), chance.randrange(len(data))}
+
+
+def test_a_sound_store_has_no_problems(store: Path) -> None:
+    assert problems(store) == []
+
+
+def test_a_flipped_byte_anywhere_in_an_object_is_found(store: Path) -> None:
+    chance = random.Random(20260131)
+    seen: set[int] = set()
+    tried = 0
+    for row, id_, kind, data in rows(store):
+        for position in positions(data, kind, seen, chance):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << chance.randrange(8)
+            sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", bytes(flipped), row)
+            found = problems(store)
+            assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in found), (id_.hex(), kind, position)
+            assert all("\n" not in p.message for p in found)
+            tried += 1
+        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+    assert seen == set(Kind)
+    assert tried > 300
+    assert problems(store) == []
+
+
+def test_bytes_that_are_cut_off_or_added_are_found(store: Path) -> None:
+    for row, id_, _, data in rows(store)[:30]:
+        for wrong in (b"", data[:-1], data[:1], data + b"\x00", data * 2):
+            sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", wrong, row)
+            assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in problems(store))
+        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+
+
+def test_an_object_under_another_id_or_kind_is_found(store: Path) -> None:
+    for row, id_, kind, _ in rows(store)[:30]:
+        other = bytes([id_[0] ^ 1]) + id_[1:]
+        sql(store, "UPDATE objects SET id = ? WHERE rowid = ?", other, row)
+        found = problems(store)
+        assert any(p.where == other.hex() for p in found)
+        assert any(p.kind in (ProblemKind.MISSING, ProblemKind.BAD_REFERENCE) for p in found)
+        sql(store, "UPDATE objects SET id = ?, kind = ? WHERE rowid = ?", id_, kind % 3 + 1, row)
+        assert problems(store)
+        sql(store, "UPDATE objects SET kind = 99 WHERE rowid = ?", row)
+        assert problems(store)
+        sql(store, "UPDATE objects SET kind = ? WHERE rowid = ?", kind, row)
+
+
+def test_every_missing_object_is_found(store: Path) -> None:
+    whole = store.read_bytes()
+    for row, id_, _, _ in rows(store):
+        sql(store, "DELETE FROM objects WHERE rowid = ?", row)
+        found = problems(store)
+        assert any(p.kind in (ProblemKind.MISSING, ProblemKind.BAD_REFERENCE) and id_.hex()[:16] in p.message for p in found) or any(
+            p.kind == ProblemKind.MISSING for p in found
+        ), id_.hex()
+        store.write_bytes(whole)
+
+
+def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
+    sql(store, "UPDATE refs SET target = ? WHERE name = 'v1'", b"\x11" * 32)
+    (problem,) = problems(store)
+    assert (problem.kind, problem.where) == (ProblemKind.BAD_REFERENCE, "v1")
+
+
+def test_a_reference_at_an_object_that_is_no_commit_is_found(store: Path) -> None:
+    (target,) = sql(store, "SELECT id FROM objects WHERE kind = ?", int(Kind.VALUE))[0]
+    sql(store, "UPDATE refs SET target = ? WHERE name = 'v1'", target)
+    (problem,) = problems(store)
+    assert (problem.kind, problem.where) == (ProblemKind.BAD_REFERENCE, "v1")
+
+
+def answer(repository: Repository, number: int) -> str:
+    """All that can be read in one of two ways, or the code of the error."""
+    try:
+        return repr(list(repository.log("main", operations=True) if number else repository.entries("main", content=True)))
+    except NessieError as fault:
+        return fault.code
+
+
+def test_damage_is_an_error_and_never_a_wrong_answer(store: Path) -> None:
+    with connect(str(store)) as repository:
+        sound_answers = [answer(repository, number) for number in (0, 1)]
+    for row, _, _, data in rows(store):
+        flipped = bytearray(data)
+        flipped[len(data) // 2] ^= 0x10
+        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", bytes(flipped), row)
+        with connect(str(store)) as repository:
+            for number, right in enumerate(sound_answers):
+                assert answer(repository, number) in (right, "DAMAGED_OBJECT")
+        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+
+
+# -- objects whose bytes are sound and whose content is not --
+
+
+def add(path: Path, kind: Kind, data: bytes) -> Id:
+    id_ = object_id(kind, data)
+    store = open_store(str(path))
+    try:
+        store.put([StoredObject(id_, kind, data)])
+    finally:
+        store.close()
+    return id_
+
+
+def point(path: Path, target: Id) -> None:
+    store = open_store(str(path))
+    move = Move("crafted", "BRANCH", None, target, 0, "", "create", "", "r")
+    assert isinstance(store.write(Write(moves=[move])), Done)
+    store.close()
+
+
+def newest(path: Path) -> tuple[Id, Commit]:
+    store = open_store(str(path))
+    reference = store.reference("main")
+    assert reference is not None
+    commit = decode_commit(store.get([reference.target])[reference.target])
+    store.close()
+    return reference.target, commit
+
+
+WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
+    "jump to an ancestor that is not the right one": lambda _, c: structs.replace(c, jump=c.parents[0] if c.jump != c.parents[0] else c.root),
+    "jump to the empty history": lambda _, c: structs.replace(c, jump=object_id(Kind.COMMIT, b"")),
+    "height": lambda _, c: structs.replace(c, height=c.height + 1),
+    "generation": lambda _, c: structs.replace(c, generation=c.generation + 5),
+    "time before its parent": lambda _, c: structs.replace(c, time=c.time - 10**12),
+    "missing first parent": lambda _, c: structs.replace(c, parents=(b"\x22" * 32,)),
+    "missing merge parent": lambda _, c: structs.replace(c, parents=(*c.parents, b"\x22" * 32)),
+    "missing root": lambda _, c: structs.replace(c, root=b"\x33" * 32),
+    "root that is no node": lambda id_, c: structs.replace(c, root=id_),
+    "number of operations": lambda _, c: structs.replace(c, operation_count=c.operation_count + 1),
+    "operations that are not understood": lambda _, c: structs.replace(c, operations=b"\x99" * 40),
+    "missing list of operations": lambda _, c: structs.replace(c, operations=b"\x44" * 32),
+    "operation with a missing value": lambda _, c: structs.replace(
+        c, operations=encode_node(Node(0, [b"k"], b"\x01" + b"\x05" * 16 + b"\x55" * 32)), operation_count=1
+    ),
+    "no parents": lambda _, c: structs.replace(c, parents=()),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_COMMITS)
+def test_a_commit_that_was_made_wrong_is_found(store: Path, fault: str) -> None:
+    head, commit = newest(store)
+    wrong = WRONG_COMMITS[fault](head, commit)
+    assert wrong != commit
+    id_ = add(store, Kind.COMMIT, encode_commit(wrong))
+    point(store, id_)
+    found = problems(store)
+    assert any(p.where == id_.hex() for p in found), found
+
+
+def test_every_wrong_jump_of_a_long_history_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        for n in range(40):
+            catalog.write("main", {"a": n})
+        line = [bytes.fromhex(h) for h in catalog.hashes()]
+    store = open_store(str(path))
+    head = decode_commit(store.get([line[0]])[line[0]])
+    store.close()
+    crafted = {add(path, Kind.COMMIT, encode_commit(structs.replace(head, jump=wrong))) for wrong in line[1:] if wrong != head.jump}
+    assert {bytes.fromhex(p.where) for p in problems(path)} == crafted
+
+
+WRONG_NODES: dict[str, Callable[[Node], Node]] = {
+    "keys out of order": lambda n: Node(n.level, [n.keys[1], n.keys[0], *n.keys[2:]], n.payload),
+    "a key twice": lambda n: Node(n.level, [n.keys[0], n.keys[0], *n.keys[2:]], n.payload),
+    "too little payload": lambda n: Node(n.level, n.keys, n.payload[:-1]),
+    "a key without payload": lambda n: Node(n.level, [*n.keys, n.keys[-1] + b"z"], n.payload),
+    "no keys": lambda n: Node(n.level, [], b""),
+    "a link to nothing": lambda n: Node(n.level, n.keys, n.payload[:-40] + b"\x66" * 40),
+    "another level": lambda n: Node(n.level + 1, n.keys, n.payload),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_NODES)
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_node_that_was_made_wrong_is_found(store: Path, fault: str, level: int) -> None:
+    nodes = [decode_node(stored.data) for stored in scanned(store, Kind.NODE)]
+    sample = next(n for n in nodes if n.level == level and len(n.keys) > 3)
+    id_ = add(store, Kind.NODE, encode_node(WRONG_NODES[fault](sample)))
+    assert any(p.where == id_.hex() for p in problems(store))
+
+
+@pytest.mark.parametrize("fault", ["last key", "number of keys"])
+def test_an_inner_node_that_misdescribes_its_child_is_found(store: Path, fault: str) -> None:
+    nodes = [decode_node(stored.data) for stored in scanned(store, Kind.NODE)]
+    sample = next(n for n in nodes if n.level == 1)
+    wrong = (
+        Node(1, [*sample.keys[:-1], sample.keys[-1] + b"z"], sample.payload)
+        if fault == "last key"
+        else Node(1, sample.keys, sample.payload[:-1] + bytes([sample.payload[-1] ^ 1]))
+    )
+    id_ = add(store, Kind.NODE, encode_node(wrong))
+    (problem,) = problems(store)
+    assert (problem.kind, problem.where) == (ProblemKind.BROKEN_LINK, id_.hex())
+
+
+def scanned(path: Path, kind: Kind) -> list[StoredObject]:
+    store = open_store(str(path))
+    try:
+        return [found for found in store.scan(kind) if isinstance(found, StoredObject)]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"not json", b'{"type":"ICEBERG_TABLE"}', b'{"type":""}', b"\xff"])
+def test_a_value_that_is_no_content_is_found(store: Path, data: bytes) -> None:
+    id_ = add(store, Kind.VALUE, data)
+    assert any(p.where == id_.hex() for p in problems(store))
+
+
+def test_the_empty_tree_needs_no_node(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"a": 1})
+        catalog.write("main", {"a": None})
+    assert problems(path) == []
+    assert tree.EMPTY not in {id_ for _, id_, _, _ in rows(path)}
