@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
-from nessie_cli.kernel.drafting import deletion
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
@@ -22,7 +23,7 @@ _TEXT = {
 }
 
 
-class KeyConflict(NamedTuple):
+class KeyConflict(Struct, frozen=True):
     """A conflict as the rules find it, in records; `describe` turns it into the model's value when somebody has to read it."""
 
     type: ConflictType

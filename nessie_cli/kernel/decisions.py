@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.drafting import deletion
 from nessie_cli.model import MergeBehavior
 
 
-class Triple(NamedTuple):
+class Triple(Struct, frozen=True):
     """One key that the source changed: its records before, on the target, and after."""
 
     key: bytes
@@ -21,7 +20,7 @@ class Triple(NamedTuple):
     after: bytes | None
 
 
-class Detail(NamedTuple):
+class Detail(Struct, frozen=True):
     """One key of the answer: what was wished for it, the records on both sides, and the conflict, if any."""
 
     behavior: MergeBehavior
@@ -49,12 +48,12 @@ class Outcome(Struct):
 
     def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
         """Take the conflict off a key and write these edits instead."""
-        self.details[key] = self.details[key]._replace(conflict=None)
+        self.details[key] = structs.replace(self.details[key], conflict=None)
         self.edits.update(edits)
 
     def blame(self, conflict: KeyConflict) -> None:
         """Put another conflict in the place of a key's."""
-        self.details[conflict.key] = self.details[conflict.key]._replace(conflict=conflict)
+        self.details[conflict.key] = structs.replace(self.details[conflict.key], conflict=conflict)
 
     def operations(self, target: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The operations of the new commit, given the target's records of the edited keys.

@@ -7,7 +7,8 @@ changed are looked at, so the cost follows the differences.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
@@ -21,7 +22,7 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
 
 
-class Wish(NamedTuple):
+class Wish(Struct, frozen=True):
     """What the caller said about a key, in records. `expected` and `resolved` are None where nothing was said."""
 
     behavior: MergeBehavior
@@ -104,7 +105,7 @@ def combine(
 
 
 def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_conflicts: bool) -> None:
-    key, before, target, after = triple
+    key, before, target, after = triple.key, triple.before, triple.target, triple.after
     wish = wishes.of(key)
     type_ = None if target == before else difference(before, target)
     if before is None and target is not None and target == after:

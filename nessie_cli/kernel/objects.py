@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cache
 from itertools import chain
 from struct import Struct as Packing
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import MsgspecError, Struct, msgpack
 from msgspec import json as msgspec_json
@@ -93,23 +93,6 @@ RECORD_SIZE = 49
 
 DELETED = 0x80
 """Set in the payload number of a record in a commit's list of operations: the key was deleted; the rest says what was there."""
-
-
-class Record(NamedTuple):
-    """A leaf's value, decoded. Equal records mean equal content: type, content id and value."""
-
-    payload: int
-    content_id: bytes
-    value: Id
-
-    @classmethod
-    def decode(cls, data: bytes) -> Record:
-        """Split the 49 bytes."""
-        return cls(data[0], data[1:17], data[17:])
-
-    def encode(self) -> bytes:
-        """Join to the 49 bytes."""
-        return bytes([self.payload]) + self.content_id + self.value
 
 
 NO_ID = bytes(16)

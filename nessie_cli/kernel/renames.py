@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import structs
+
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.decisions import Outcome, Triple
 from nessie_cli.kernel.objects import Id, Objects
@@ -56,7 +58,8 @@ class Renames:
             else:
                 proposed = self._triples[source_new].after if source_new else triple.after
                 outcome.blame(
-                    conflict._replace(
+                    structs.replace(
+                        conflict,
                         actual=self._at_target.get(target_new) if target_new else triple.target,
                         proposed=proposed,
                         source_rename=(key, source_new) if source_new else None,
@@ -78,7 +81,7 @@ class Renames:
         elif source[17:] == (triple.before or b"")[17:]:
             outcome.settle(new, {})
         else:
-            outcome.blame(here.conflict._replace(type=ConflictType.VALUE_DIFFERS, expected=triple.before))
+            outcome.blame(structs.replace(here.conflict, type=ConflictType.VALUE_DIFFERS, expected=triple.before))
 
     def _forced(self, outcome: Outcome, key: bytes, source_new: bytes | None, target_new: bytes | None) -> None:
         """The source's state was forced over a rename on the target: one content must not end under two keys."""

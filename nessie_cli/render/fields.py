@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nessie_cli.model import Content, ContentKey
 
 TYPE = "type"
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_CAPITAL = r"(?<=[a-z0-9])([A-Z])"
 
 
 class Difference(NamedTuple):
@@ -22,7 +22,7 @@ class Difference(NamedTuple):
 
 def kebab(name: str) -> str:
     """`metadataLocation` to `metadata-location`, the form of the options that set it."""
-    return _CAPITAL.sub(r"-\1", name).lower()
+    return re.sub(_CAPITAL, r"-\1", name).lower()
 
 
 def type_label(type_name: str) -> str:

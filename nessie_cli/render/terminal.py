@@ -6,13 +6,14 @@ byte acts on a terminal. Out of a terminal a table is one record per line, cells
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, Any, TextIO
+
+from msgspec import json as msgspec_json
 
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, plain
 from nessie_cli.render.text import visible
@@ -29,9 +30,22 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 def json_text(document: Any, indent: int | None = None) -> str:
     """A JSON document, ASCII only, so that no locale or terminal can spoil it."""
-    text = json.dumps(document, indent=indent, separators=None if indent else (",", ":"))
+    text = _plain_json(document) if indent is None else None
+    if text is None:
+        import json
+
+        text = json.dumps(document, indent=indent, separators=None if indent else (",", ":"))
     # DEL is the one control character that JSON lets through; it can stand only inside a text.
     return text.replace("\x7f", "\\u007f")
+
+
+def _plain_json(document: Any) -> str | None:
+    """Compact JSON by the encoder that is loaded already; None where `json` has to escape what is not ASCII or knows a type better."""
+    try:
+        encoded = msgspec_json.encode(document)
+    except (TypeError, OverflowError, UnicodeEncodeError):
+        return None
+    return encoded.decode() if encoded.isascii() else None
 
 
 class Terminal:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 ELLIPSIS = "…"
 # Control characters, line and paragraph separators, direction marks, invisible fillers, tag characters, halves of surrogate pairs. The joiners
 # U+200C and U+200D stay: Persian, Indic scripts and emoji are written with them.
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")
+_HIDDEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BYTE = 0x100
 _PLANE = 0x10000
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb")
     'a\\x1b[31mb'
     """
-    return _HIDDEN.sub(_escape, text)
+    return text if text.isprintable() else re.sub(_HIDDEN, _escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:

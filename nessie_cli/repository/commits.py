@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import Applied, Batch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
-from nessie_cli.kernel.drafting import check_client_meta, draft_commit, is_deletion, operations_of, root_of
+from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.objects import Id, Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.writing import AddedIds, Branch, Circumstances, as_branch
+from nessie_cli.repository.writing import AddedIds, Branch, as_branch
 from nessie_cli.store.base import StoredReference
 
 DIAGNOSED_COMMITS = 10_000
@@ -62,7 +64,7 @@ def commit(
 
 
 def _draft(objects: Objects, head: Id, applied: Applied, meta: CommitMeta, circumstances: Circumstances) -> Id:
-    return draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=circumstances.stamp())
+    return draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=Stamp(circumstances.who, circumstances.clock()))
 
 
 def conflict_error(objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, UnsupportedFormat
 from nessie_cli.kernel import history
 from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.drafting import from_micros
+from nessie_cli.kernel.commits import from_micros
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Objects
 from nessie_cli.model import (
@@ -34,9 +34,12 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision, describe_settings
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
-from nessie_cli.repository.writing import AddedIds, Branch, Circumstances
 from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.writing import Branch
 
 DEFAULT_BRANCH = ".default-branch"
 CREATED = ".created"
@@ -58,7 +61,6 @@ class LocalRepository:
             raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
         self._cache = Cache()
         self._objects = Objects(store.get, self._cache)
-        self._branches = Branch(store, self._cache, circumstances)
         self._revisions = Revisions(store, self._objects, self.default_branch)
 
     @property
@@ -284,7 +286,12 @@ class LocalRepository:
             return earlier
         request = CommitRequest(self._plain_name(branch), meta, expected_hash, request_id, dry_run)
         demand = self._store.settings().get(DEMAND_EXPECTED) == "true"
-        return commit(self._branches, self._at, request, operations, demand_expected=demand)
+        return commit(self._branches(), self._at, request, operations, demand_expected=demand)
+
+    def _branches(self) -> Branch:
+        from nessie_cli.repository.writing import Branch
+
+        return Branch(self._store, self._cache, self._at)
 
     def _plain_name(self, branch: str) -> str:
         return self.default_branch if branch == "-" else branch
@@ -292,6 +299,7 @@ class LocalRepository:
     def find_request(self, request_id: str) -> CommitResult | None:
         """See `Repository`."""
         from nessie_cli.repository.commits import added_by
+        from nessie_cli.repository.writing import AddedIds
 
         rows = self._store.find_request(request_id)
         if not rows or rows[-1].move.after is None:
@@ -309,14 +317,14 @@ class LocalRepository:
         if done is not None and done.after is not None:
             # The source may have moved since; the commit remembers what was merged.
             source = CommitSpec(None, self._objects.commit(done.after).parents[1].hex())
-        return merge(self._branches, self._at, self._plain_name(branch), self.resolve(source), options, done=done)
+        return merge(self._branches(), self._at, self._plain_name(branch), self.resolve(source), options, done=done)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
         from nessie_cli.repository.transplants import transplant
 
         ids = [self._commit_id(CommitSpec(None, text)) for text in commits]
-        return transplant(self._branches, self._at, self._plain_name(branch), ids, options, done=self._done(options.request_id))
+        return transplant(self._branches(), self._at, self._plain_name(branch), ids, options, done=self._done(options.request_id))
 
     def _done(self, request_id: str | None) -> Move | None:
         rows = self._store.find_request(request_id) if request_id else []

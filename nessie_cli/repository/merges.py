@@ -9,9 +9,10 @@ from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, MergeConflict
 from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.decisions import Detail, Outcome, Triple
-from nessie_cli.kernel.drafting import check_client_meta, draft_commit, root_of
+from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.merging import Wishes, combine
@@ -19,9 +20,10 @@ from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.commits import DIAGNOSED_COMMITS, conflict_error
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.writing import Branch, Circumstances
+from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
 
 Attempt = Callable[[StoredReference], tuple[Id | None, MergeResult]]
@@ -64,7 +66,8 @@ def merge(
         at_target = tree.get(objects, root_of(objects, branch.target), outcome.edits)
         meta = options.meta or CommitMeta(f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}")
         root = edit(objects, root_of(objects, branch.target), outcome.edits)
-        new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=circumstances.stamp())
+        stamp = Stamp(circumstances.who, circumstances.clock())
+        new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=stamp)
         return new, answer(objects, place, outcome.details, new, applied=True)
 
     if done is not None:

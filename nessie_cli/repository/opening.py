@@ -11,8 +11,8 @@ from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.objects import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
-from nessie_cli.repository.writing import Circumstances
 from nessie_cli.store.base import Move, Store, Write
 from nessie_cli.store.opening import create_store, open_store
 

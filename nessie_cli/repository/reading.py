@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.drafting import is_deletion, meta_of, operations_of, operations_on, root_of
+from nessie_cli.kernel.commits import is_deletion, meta_of, operations_of, operations_on, root_of
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects, format_content_id, type_name
 from nessie_cli.model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.kernel import history
-from nessie_cli.kernel.drafting import micros
+from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Kind, Objects
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.store.base import Store, StoredReference

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import meta_of, operations_of, root_of
 from nessie_cli.kernel.decisions import Outcome, Triple
-from nessie_cli.kernel.drafting import check_client_meta, draft_commit, meta_of, operations_of, root_of
+from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.merging import Wishes, combine
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.merges import Place, answer, answer_again, raise_conflicts
-from nessie_cli.repository.writing import Branch, Circumstances
+from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
 
 
@@ -86,7 +88,8 @@ class _Replay:
         meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)
         root = edit(objects, roots[1], edits)
         at_target = tree.get(objects, roots[1], edits)
-        self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=self._circumstances.stamp())
+        stamp = Stamp(self._circumstances.who, self._circumstances.clock())
+        self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp)
 
     def _note(self, outcome: Outcome) -> None:
         for key, detail in outcome.details.items():

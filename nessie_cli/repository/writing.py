@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel import history
-from nessie_cli.kernel.drafting import Stamp
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Kind, Objects, format_content_id
 from nessie_cli.model import ContentKey, Reference, ReferenceType
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.revisions import reference_not_found
 from nessie_cli.store.base import Done, Move, Store, StoredObject, StoredReference, Write
 
@@ -22,25 +22,6 @@ OPTIMISTIC_TRIES = 3
 MOST_TRIES = 50
 
 R = TypeVar("R")
-
-
-class Circumstances(NamedTuple):
-    """What the kernel must not know by itself: who writes, the clock (microseconds), and randomness."""
-
-    who: str
-    clock: Callable[[], int]
-    random: Callable[[int], bytes]
-
-    def stamp(self) -> Stamp:
-        """Who and when, for a commit made now."""
-        return Stamp(self.who, self.clock())
-
-    def new_content_id(self) -> bytes:
-        """A random UUID (version 4), as bytes."""
-        raw = bytearray(self.random(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        return bytes(raw)
 
 
 class AddedIds(Mapping[ContentKey, str]):

@@ -8,7 +8,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
 
 _FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, or a path"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite|postgres|postgresql):", re.ASCII | re.IGNORECASE)
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite|postgres|postgresql):"
 
 
 def open_store(url: str) -> Store:
@@ -44,7 +44,7 @@ def _path(url: str) -> str:
     """The file that a URL or bare path names; a relative one is relative to the working directory."""
     if "\0" in url:
         raise InvalidInput(f"store {url!r}: a path has no zero bytes")
-    if not (scheme := _SCHEME.match(url)):
+    if ":" not in url or not (scheme := re.match(_SCHEME, url, re.ASCII | re.IGNORECASE)):
         path = url
     elif (scheme[1] or scheme[2]).lower() in ("postgres", "postgresql"):
         # Without the URL: it may hold a password.

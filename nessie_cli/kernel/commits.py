@@ -1,0 +1,71 @@
+"""What a stored commit says, read back: its state, its own operations, its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.objects import DELETED, NO_COMMIT, Commit, Id, Objects, decode_node
+from nessie_cli.model import CommitMeta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970 of an aware datetime."""
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def from_micros(time: int) -> datetime:
+    """The datetime in UTC of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=time)
+
+
+def root_of(objects: Objects, commit: Id) -> Id:
+    """The root of a commit's state."""
+    return tree.EMPTY if commit == NO_COMMIT else objects.commit(commit).root
+
+
+def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]:
+    """A commit's own operations by key: the record put, or the one deleted with the mark `DELETED`."""
+    stored = commit.operations
+    if not stored:
+        return []
+    if len(stored) == len(NO_COMMIT):
+        return list(tree.scan(objects, stored))
+    node = decode_node(stored)
+    return [(key, node.slice(index)) for index, key in enumerate(node.keys)]
+
+
+def operations_on(objects: Objects, commit: Commit, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Those of a commit's operations that are on the given keys."""
+    stored = commit.operations
+    if len(stored) == len(NO_COMMIT):
+        return tree.get(objects, stored, keys)
+    return {key: record for key, record in operations_of(objects, commit) if key in keys}
+
+
+def deletion(record: bytes) -> bytes:
+    """The record of an operation that deleted what this record says."""
+    return bytes([record[0] | DELETED]) + record[1:]
+
+
+def is_deletion(record: bytes) -> bool:
+    """Whether an operation's record is that of a deletion."""
+    return bool(record[0] & DELETED)
+
+
+def meta_of(commit_id: Id, commit: Commit) -> CommitMeta:
+    """A commit's metadata as callers see it."""
+    return CommitMeta(
+        message=commit.message,
+        authors=commit.authors,
+        signed_off_by=commit.signed_off_by,
+        author_time=from_micros(commit.author_time),
+        properties=dict(commit.properties),
+        committer=commit.committer,
+        commit_time=from_micros(commit.time),
+        hash=commit_id.hex(),
+        parents=tuple(parent.hex() for parent in commit.parents),
+    )

@@ -1,0 +1,22 @@
+"""What the kernel must not know by itself: who writes, the clock, randomness. They come in by argument, so a test can fix them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+
+class Circumstances(Struct, frozen=True):
+    """What the kernel must not know by itself: who writes, the clock (microseconds), and randomness."""
+
+    who: str
+    clock: Callable[[], int]
+    random: Callable[[int], bytes]
+
+    def new_content_id(self) -> bytes:
+        """A random UUID (version 4), as bytes."""
+        raw = bytearray(self.random(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        return bytes(raw)
