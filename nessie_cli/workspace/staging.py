@@ -100,7 +100,8 @@ def rename(staged: StagedList, old_key: ContentKey, new_key: ContentKey, state: 
     moved = content
     if isinstance(content, Namespace) and content.elements == old_key.elements:
         moved = Namespace(id=content.id, elements=new_key.elements, properties=content.properties)
-    if _is_replaced(_put_of(staged, old_key)):
+    if _is_replaced(_put_of(staged, old_key)) and old_key not in renames(staged).values():
+        # A content that only this batch knows; its chosen id belongs to the key that it was to replace.
         moved = moved.with_id(None)
     return _onto(delete(staged, old_key, state), new_key, moved)
 
