@@ -1,0 +1,80 @@
+"""The format stays what it is: bytes and ids of every kind of object, and a store file that an older program wrote (tests/golden)."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import msgpack
+
+from nessie_cli.kernel.objects import decode_commit, decode_node, decode_value
+from nessie_cli.repository.opening import connect, create
+from tests.golden.facts import COMMIT, objects, readable
+from tests.golden.make_store import HERE, LATER
+from tests.golden.story import CONTENTS, clock, one_more, randomness, tell
+
+FORMATS = [1]
+CURRENT = 1
+
+
+def golden(name: str) -> Any:
+    return json.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("part", list(golden(f"objects-format-{CURRENT}.json")))
+def test_objects_have_the_bytes_and_ids_that_they_always_had(part: str) -> None:
+    assert plain(objects()[part]) == golden(f"objects-format-{CURRENT}.json")[part]
+
+
+def test_ids_are_what_the_documentation_says() -> None:
+    facts = golden("objects-format-1.json")
+    assert facts["empty history"] == sha256(b"empty").hexdigest()
+    for number, kind in ((1, "values"), (2, "nodes")):
+        for entry in facts[kind].values():
+            assert entry["id"] == sha256(b"nessie\x00\x01" + bytes([number]) + bytes.fromhex(entry["bytes"])).hexdigest()
+    commit = facts["commit"]
+    assert commit["id"] == sha256(b"nessie\x00\x01\x03" + bytes.fromhex(commit["bytes"])).hexdigest()
+    assert facts["empty tree"] == sha256(b"nessie\x00\x01\x02" + msgpack.encode([0, [], b""])).hexdigest()
+
+
+def test_golden_bytes_are_still_understood() -> None:
+    facts = golden("objects-format-1.json")
+    for name, content in CONTENTS.items():
+        data = bytes.fromhex(facts["values"][name]["bytes"])
+        assert decode_value(data, "an id") == content.with_id("an id")
+        assert json.loads(data)["type"] == content.type_name
+    assert decode_commit(bytes.fromhex(facts["commit"]["bytes"])) == COMMIT
+    assert decode_node(bytes.fromhex(facts["nodes"]["inner"]["bytes"])).count() == 3 + 65536
+
+
+def test_the_same_story_gives_the_same_hashes(tmp_path: Path) -> None:
+    facts = golden(f"store-format-{CURRENT}.json")
+    for url in ("memory:", f"{tmp_path}/store.sqlite"):
+        if url == "memory:":
+            with create(url, clock=clock(), random=randomness(), who="golden") as repository:
+                assert tell(repository) == facts["hashes"]
+            continue
+        with create(url, clock=clock(), random=randomness(), who="golden") as repository:
+            assert tell(repository) == facts["hashes"]
+            assert plain(readable(repository)) == facts["readable"]
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_a_store_of_a_released_format_is_read_and_written(number: int, tmp_path: Path) -> None:
+    facts = golden(f"store-format-{number}.json")
+    path = tmp_path / "old.sqlite"
+    path.write_bytes((HERE / f"store-format-{number}.sqlite").read_bytes())
+    with connect(str(path), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden") as repository:
+        assert list(repository.check()) == []
+        assert plain(readable(repository)) == facts["readable"]
+        assert one_more(repository) == facts["later"]
+        assert list(repository.check()) == []
+    with connect(str(path)) as repository:
+        assert repository.reference("main").hash == facts["later"]
