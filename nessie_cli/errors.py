@@ -118,7 +118,10 @@ class ReferenceConflict(NessieError):
 
 
 class MergeConflict(ReferenceConflict):
-    """Keys of a merge or transplant are in conflict. `result` is the whole `model.MergeResult`."""
+    """Keys of a merge or transplant are in conflict. `result` is the whole `model.MergeResult`.
+
+    `expected_hash` is the caller's, else the merge base: where both sides still agreed.
+    """
 
     def __init__(self, message: str, conflicts: Sequence[Any], result: Any) -> None:
         super().__init__(
@@ -126,7 +129,7 @@ class MergeConflict(ReferenceConflict):
             conflicts,
             reference=result.target_branch,
             head=result.effective_target_hash,
-            expected_hash=result.expected_hash,
+            expected_hash=result.expected_hash or result.common_ancestor,
         )
         self.result = result
 

@@ -11,15 +11,20 @@ from msgspec import MsgspecError, Struct
 
 from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
+from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.history import jump_height
 from nessie_cli.kernel.objects import (
     CHILD_SIZE,
     NO_COMMIT,
     RECORD_SIZE,
+    Cache,
     Commit,
+    Fetch,
     Id,
     Kind,
     Node,
+    Objects,
     decode_commit,
     decode_node,
     decode_value,
@@ -61,9 +66,13 @@ class _Known:
         self.bad: set[Id] = set()
 
 
-def check(scan: Scan, references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
-    """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store."""
+def check(scan: Scan, fetch: Fetch, references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
+    """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store.
+
+    The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
+    """
     known = _Known()
+    cache = Cache()
     for id_, kind, data in scan():
         if problem := _take(known, id_, kind, data):
             known.bad.add(id_)
@@ -74,7 +83,9 @@ def check(scan: Scan, references: Sequence[tuple[str, Id]]) -> Iterator[Problem]
         if kind == Kind.NODE:
             yield from _check_node(known, id_, decode_node(data))
         elif kind == Kind.COMMIT:
-            yield from _check_commit(known, id_, decode_commit(data))
+            commit = decode_commit(data)
+            problems = list(_check_commit(known, id_, commit))
+            yield from problems or _check_state(Objects(fetch, cache), id_, commit)
     for name, target in references:
         if target not in known.commits:
             yield Problem(ProblemKind.BAD_REFERENCE, name, f"reference '{name}' points at {_short(target)}, which is no commit of this store")
@@ -95,7 +106,7 @@ def _take(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | Non
         return Problem(ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} is damaged: its bytes do not have this id")
     try:
         _remember(known, id_, Kind(kind), data)
-    except (MsgspecError, NessieError, ValueError, KeyError, IndexError) as fault:
+    except (MsgspecError, NessieError, ValueError, LookupError, TypeError, AttributeError) as fault:
         return Problem(ProblemKind.WRONG_SHAPE, id_.hex(), f"{name} {_short(id_)} is not understood: {fault}")
     return None
 
@@ -106,6 +117,8 @@ def _remember(known: _Known, id_: Id, kind: Kind, data: bytes) -> None:
         known.values.add(id_)
     elif kind is Kind.NODE:
         node = decode_node(data)
+        if len(node.payload) != (CHILD_SIZE if node.level else RECORD_SIZE) * len(node.keys):
+            raise ValueError("keys and payload disagree")
         known.nodes[id_] = _NodeFacts(node.level, node.keys[-1], node.count())
     else:
         commit = decode_commit(data)
@@ -116,10 +129,6 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
     def wrong(text: str, kind: ProblemKind = ProblemKind.WRONG_SHAPE) -> Problem:
         return Problem(kind, id_.hex(), f"node {_short(id_)}: {text}")
 
-    size = CHILD_SIZE if node.level else RECORD_SIZE
-    if len(node.payload) != size * len(node.keys):
-        yield wrong("keys and payload disagree")
-        return
     if any(a >= b for a, b in zip(node.keys, node.keys[1:], strict=False)):
         yield wrong("keys are not in order")
     if node.level == 0:
@@ -158,6 +167,16 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
         yield wrong("is not younger than its parents")
     if commit.jump != _right_jump(known, commit):
         yield wrong("the jump pointer leads to the wrong ancestor")
+
+
+def _check_state(objects: Objects, id_: Id, commit: Commit) -> Iterator[Problem]:
+    """Whether a commit's state is its first parent's with its operations done."""
+    try:
+        edits = {key: None if is_deletion(record) else record for key, record in operations_of(objects, commit)}
+        if edit(objects, root_of(objects, commit.parents[0]), edits) != commit.root:
+            yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
+    except NessieError as fault:
+        yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
 
 
 def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]) -> Iterator[Problem]:

@@ -43,7 +43,8 @@ def _missing_parents(objects: Objects, head: Id, edits: Edits, created: Sequence
     at_head = tree.get(objects, head, doubtful)
     conflicts: list[KeyConflict] = []
     for parent in doubtful:
-        state = edits[parent] if parent in edits else at_head.get(parent)
+        put, there = edits.get(parent), at_head.get(parent)
+        state = there if parent not in edits or there is None else put
         if state is None:
             conflicts += _absent(objects, head, parent)
         elif not is_namespace(state):
