@@ -170,6 +170,14 @@ class Commits:
         with pytest.raises(InvalidInput, match="New value for key 'a' must not have a content ID"):
             catalog.commit("main", put("a", content))
 
+    def test_an_id_of_zeros_is_an_id(self, catalog: Catalog) -> None:
+        zeros = "00000000-0000-0000-0000-000000000000"
+        with pytest.raises(InvalidInput, match="must not have a content ID"):
+            catalog.commit("main", put("a", table(1, zeros)))
+        catalog.write("main", {"a": 1})
+        with pytest.raises(InvalidInput, match="already exists with content ID"):
+            catalog.commit("main", put("a", table(1, zeros)))
+
     def test_an_update_has_the_id(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")

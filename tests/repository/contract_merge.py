@@ -250,6 +250,14 @@ class Merges:
         assert meta.commit_time is not None
         assert meta.commit_time.year > 2020
 
+    def test_an_empty_message_is_none(self, catalog: Catalog) -> None:
+        target = catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        source = catalog.write("dev", {"b": 1})
+        catalog.merge("dev", meta=CommitMeta("", authors=("ann",)))
+        meta = catalog.top().meta
+        assert (meta.message, meta.authors) == (f"Merged dev at {source} into main at {target}", ("ann",))
+
     # -- nothing to merge --
 
     def test_an_ancestor_brings_nothing(self, catalog: Catalog) -> None:
@@ -469,6 +477,20 @@ class Merges:
         with pytest.raises(InvalidInput, match="never"):
             catalog.merge("dev", behaviors=[behave("never", "FORCE")])
 
+    def test_a_namespace_problem_comes_before_an_unused_behavior(self, catalog: Catalog) -> None:
+        catalog.write("main", {"z": NS})
+        catalog.branch("dev")
+        catalog.write("dev", {"z": None})
+        catalog.write("main", {"z.t": 1})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.merge("dev", behaviors=[behave("never", "FORCE")])
+        assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "z")]
+
+    def test_dropping_a_key_that_the_source_left_alone_is_no_mistake(self, catalog: Catalog) -> None:
+        both_sides(catalog, UPDATE, NOTHING)
+        assert catalog.merge("dev", behaviors=[behave("aside", "DROP")]).applied
+        assert catalog.numbers() == {"aside": 2, "k": 2}
+
     def test_a_resolution_for_a_removed_key_is_refused(self, catalog: Catalog) -> None:
         both_sides(catalog, REMOVE, UPDATE)
         there = catalog.content("main", "k")
@@ -498,17 +520,10 @@ class Merges:
         catalog.branch("dev")
         catalog.write("dev", {"c": NS, "c.x": 1})
         catalog.write("main", {"c": 1})
-        if "default_behavior" in options:
-            # The table is replaced by the namespace: either is right, as long as no table ends up with children.
-            try:
-                catalog.merge("dev", **options)
-            except ReferenceConflict:
-                assert catalog.numbers() == {"aside": 1, "c": 1}
-            else:
-                assert catalog.numbers() == {"aside": 1, "c": NS, "c.x": 1}
-            return
-        with pytest.raises(ReferenceConflict):
+        with pytest.raises(ReferenceConflict) as refused:
             catalog.merge("dev", **options)
+        assert not isinstance(refused.value, MergeConflict)
+        assert types_and_keys(refused.value.conflicts) == [("NOT_A_NAMESPACE", "c")]
         assert catalog.numbers() == {"aside": 1, "c": 1}
 
     def test_a_namespace_that_the_target_filled_cannot_be_deleted(self, catalog: Catalog) -> None:
