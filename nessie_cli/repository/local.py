@@ -32,7 +32,7 @@ from nessie_cli.model import (
     RepositoryConfig,
     check_new_reference_name,
 )
-from nessie_cli.repository import reading
+from nessie_cli.repository import protection, reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
@@ -87,6 +87,7 @@ class LocalRepository:
         """See `Repository`."""
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
+        protection.check_setting(name, value)
         previous = self._store.settings().get(name)
         self._store.write(Write(settings={name: value}))
         self._settings = self._store.settings()
@@ -134,6 +135,10 @@ class LocalRepository:
         """See `Repository`."""
         found = self._at_expected(name, expected_hash)
         after = self._revisions.commit_id(target)
+        settings = self._store.settings()
+        protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges")
+        if not history.is_ancestor(self._objects, found.target, after):
+            protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD")
         self._move(self._moved(found, found.target, after, "assign"))
         return Reference(ReferenceType(found.kind), found.name, after.hex())
 
@@ -142,6 +147,7 @@ class LocalRepository:
         check_new_reference_name(new)
         found = self._at_expected(old, expected_hash)
         self._refuse_default(found.name, "renamed")
+        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be renamed")
         renamed = StoredReference(new, found.kind, found.target)
         self._move(self._moved(renamed, None, found.target, "rename"), self._moved(found, found.target, None, "rename"))
         return as_reference(renamed)
@@ -150,6 +156,7 @@ class LocalRepository:
         """See `Repository`."""
         found = self._revisions.reference(name)
         self._refuse_default(found.name, "deleted")
+        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be deleted")
         found = self._at_expected(name, expected_hash)
         self._move(self._moved(found, found.target, None, "delete"))
         return as_reference(found)
@@ -285,7 +292,9 @@ class LocalRepository:
         if request_id and (earlier := self.find_request(request_id)):
             return earlier
         request = CommitRequest(self._plain_name(branch), meta, expected_hash, request_id, dry_run)
-        demand = self._store.settings().get(DEMAND_EXPECTED) == "true"
+        settings = self._store.settings()
+        protection.refuse(settings, request.branch, protection.MERGE_ONLY, "it changes only by merges")
+        demand = settings.get(DEMAND_EXPECTED) == "true"
         return commit(self._branches(), self._at, request, operations, demand_expected=demand)
 
     def _branches(self) -> Branch:
@@ -323,8 +332,10 @@ class LocalRepository:
         """See `Repository`."""
         from nessie_cli.repository.transplants import transplant
 
+        name = self._plain_name(branch)
+        protection.refuse(self._store.settings(), name, protection.MERGE_ONLY, "it changes only by merges")
         ids = [self._commit_id(CommitSpec(None, text)) for text in commits]
-        return transplant(self._branches(), self._at, self._plain_name(branch), ids, options, done=self._done(options.request_id))
+        return transplant(self._branches(), self._at, name, ids, options, done=self._done(options.request_id))
 
     def _done(self, request_id: str | None) -> Move | None:
         rows = self._store.find_request(request_id) if request_id else []

@@ -1,0 +1,40 @@
+"""Protected branches: rules kept in the repository itself, as settings `protect.PATTERN`, so that every client meets them.
+
+A value lists rules separated by commas: `no-delete` (neither deleted nor renamed), `no-rewind` (assigned only to descendants), `merge-only` (changed
+by merges alone). The pattern is a branch name, or a glob such as `release/*`; of several that match, all count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from nessie_cli.errors import InvalidInput, NotAllowed
+
+PREFIX = "protect."
+NO_DELETE = "no-delete"
+NO_REWIND = "no-rewind"
+MERGE_ONLY = "merge-only"
+RULES = (NO_DELETE, NO_REWIND, MERGE_ONLY)
+
+
+def check_setting(name: str, value: str | None) -> None:
+    """Refuse a protection setting that would protect nothing: an unknown rule, or no pattern."""
+    if not name.startswith(PREFIX) or value is None:
+        return
+    if name == PREFIX:
+        raise InvalidInput(f"setting {name!r}: names no branch; write {PREFIX}main")
+    unknown = [rule for rule in _rules(value) if rule not in RULES]
+    if unknown or not _rules(value):
+        raise InvalidInput(f"setting {name}: {value!r} is no list of rules; choose from {', '.join(RULES)}")
+
+
+def _rules(value: str) -> list[str]:
+    return [rule.strip() for rule in value.split(",") if rule.strip()]
+
+
+def refuse(settings: Mapping[str, str], branch: str, rule: str, what: str) -> None:
+    """Raise `NotAllowed` where a rule protects a branch; `what` says what was tried."""
+    for name, value in settings.items():
+        if name.startswith(PREFIX) and fnmatchcase(branch, name[len(PREFIX) :]) and rule in _rules(value):
+            raise NotAllowed(f"branch '{branch}' is protected ({name} = {value}): {what}")
