@@ -1,0 +1,236 @@
+"""What only the embedded repository promises: counted reads, a clock that may go wrong, several programs on one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.opening import connect, create
+from nessie_cli.repository.writing import Circumstances
+from nessie_cli.store.base import Done, Stale, Store, Write
+from nessie_cli.store.opening import open_store
+from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
+
+SIZE = 5_000
+BRANCHES = 300
+COMMITS = 400
+
+
+class Counting:
+    """A store before a real one that counts the objects read and written."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.reads = self.written = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        self.reads += len(ids)
+        return self._store.get(ids)
+
+    def write(self, write: Write) -> Done | Stale:
+        self.written += len(write.objects)
+        return self._store.write(write)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with thousands of keys, hundreds of commits and branches."""
+    path = tmp_path_factory.mktemp("large") / "store.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        catalog.commit("main", *(put(f"t{n:05}", table(n)) for n in range(SIZE)))
+        hashes = [catalog.write("main", {f"t{n:05}": 1}) for n in range(COMMITS)]
+        for n in range(BRANCHES):
+            repository.create_reference(ReferenceType.BRANCH, f"b{n:03}", hashes[n])
+    return path
+
+
+@pytest.fixture
+def counted(large: Path, tmp_path: Path) -> Iterator[tuple[Counting, Catalog]]:
+    """A cold repository on a copy, nothing read yet."""
+    copy = tmp_path / "store.sqlite"
+    copy.write_bytes(large.read_bytes())
+    store = Counting(open_store(str(copy)))
+    circumstances = Circumstances("", lambda: 2_000_000_000_000_000, lambda size: b"\x07" * size)
+    with LocalRepository(store, circumstances) as repository:
+        store.reads = store.written = 0
+        yield store, Catalog(repository)
+
+
+def test_listing_references_reads_no_commits(counted: tuple[Counting, Catalog]) -> None:
+    store, catalog = counted
+    assert len(list(catalog.repository.references())) == BRANCHES + 1
+    assert len(list(islice(catalog.repository.references(prefix="b1"), 10))) == 10
+    assert catalog.repository.reference("b007").hash
+    assert store.reads == 0
+
+
+def test_metadata_of_a_page_of_references_reads_a_few_commits_each(counted: tuple[Counting, Catalog]) -> None:
+    store, catalog = counted
+    assert len(list(islice(catalog.repository.references(metadata=True), 10))) == 10
+    assert store.reads <= 10 * 40
+
+
+READS: list[tuple[str, Callable[[Repository], Any], int]] = [
+    ("log of twenty", lambda r: list(islice(r.log("main"), 20)), 25),
+    ("one key", lambda r: r.content("main", key("t02500")), 1 + 3 + 1),
+    ("ten keys", lambda r: r.contents("main", [key(f"t{n:05}") for n in range(0, SIZE, 500)]), 1 + 30 + 10),
+    ("a prefix", lambda r: list(r.entries("main", KeyRange(prefix=key("t02500")))), 1 + 5),
+    ("a page", lambda r: list(islice(r.entries("main"), 20)), 1 + 3 + 64),
+    ("predecessor", lambda r: r.resolve(f"main~{COMMITS - 3}"), 30),
+    ("ancestor", lambda r: r.is_ancestor("b000", "main"), 35),
+    ("diff of ten", lambda r: list(r.diff("main~10", "main")), 70),
+    ("diff with itself", lambda r: list(r.diff("main", "main")), 2),
+    ("merge base", lambda r: r.merge_base("main~10", "main"), 30),
+    ("last change", lambda r: r.last_change("main", key(f"t{COMMITS - 5:05}")), 12),
+]
+
+
+@pytest.mark.parametrize(("what", "read", "most"), READS, ids=[name for name, _, _ in READS])
+def test_objects_read(counted: tuple[Counting, Catalog], what: str, read: Callable[[Repository], Any], most: int) -> None:
+    store, catalog = counted
+    read(catalog.repository)
+    assert 0 < store.reads <= most, what
+
+
+def test_a_commit_of_one_key_reads_and_writes_a_handful(counted: tuple[Counting, Catalog]) -> None:
+    store, catalog = counted
+    old = catalog.content("main", "t02500")
+    store.reads = 0
+    catalog.commit("main", put("t02500", table(77, old.id)))
+    assert store.reads <= 8
+    assert store.written <= 1 + 1 + 3
+
+
+def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Catalog]) -> None:
+    store, catalog = counted
+    catalog.branch("dev")
+    catalog.write("dev", {f"t{n:05}": 2 for n in range(1000, 1100, 10)})
+    catalog.write("main", {f"t{n:05}": 3 for n in range(2000, 2100, 10)})
+    store.reads = store.written = 0
+    catalog.merge("dev")
+    assert store.reads <= 20 * 3 + 10
+    assert store.written <= 10 * 3 + 1
+
+
+# -- clock and committer --
+
+
+@pytest.mark.parametrize(
+    "clock", [lambda: 1_700_000_000_000_000, iter(range(2_000_000_000_000_000, 0, -1_000_000_000)).__next__], ids=["stands", "backwards"]
+)
+def test_times_grow_whatever_the_clock_says(clock: Callable[[], int]) -> None:
+    with create("memory:", clock=clock) as repository:
+        catalog = Catalog(repository)
+        for n in range(10):
+            catalog.write("main", {"a": n})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 1})
+        catalog.write("main", {"c": 1})
+        catalog.merge("dev")
+        entries = catalog.log()
+        assert all(newer.meta.commit_time > older.meta.commit_time for newer, older in pairwise(entries))  # type: ignore[operator]
+        for entry in entries:
+            assert catalog.hash(f"main*{entry.meta.commit_time.isoformat()}") == entry.hash  # type: ignore[union-attr]
+
+
+def test_the_committer_is_who_opened_the_repository(tmp_path: Path) -> None:
+    with create(f"{tmp_path}/store.sqlite", who="ann <ann@example.org>") as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"a": 1})
+        meta = catalog.top().meta
+        assert (meta.committer, meta.authors) == ("ann <ann@example.org>", ("ann <ann@example.org>",))
+        assert next(repository.reflog()).who == "ann <ann@example.org>"
+
+
+def test_another_default_branch() -> None:
+    with create("memory:", default_branch="trunk") as repository:
+        assert repository.config().default_branch == "trunk"
+        assert repository.resolve("-").name == "trunk"
+        with pytest.raises(InvalidInput, match="Default branch 'trunk' cannot be deleted"):
+            repository.delete_reference("trunk", expected_hash=EMPTY)
+
+
+# -- several programs on one file --
+
+
+def test_two_programs_see_each_others_commits_references_and_settings(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    with create(url) as first, connect(url) as second:
+        ours, theirs = Catalog(first), Catalog(second)
+        head = ours.write("main", {"a": 1})
+        assert theirs.head() == head
+        assert theirs.numbers() == {"a": 1}
+        theirs.write("main", {"a": 2})
+        assert ours.numbers() == {"a": 2}
+        theirs.branch("dev")
+        assert ours.repository.reference("dev").hash == theirs.head()
+        second.put_setting("require-expected-content", "true")
+        assert first.config().settings["require-expected-content"] == "true"
+        with pytest.raises(InvalidInput):
+            ours.write("main", {"a": 3})
+
+
+def test_programs_that_commit_to_one_branch_at_once_lose_nothing(tmp_path: Path) -> None:
+    url = f"{tmp_path}/store.sqlite"
+    create(url).close()
+
+    def work(number: int) -> list[str]:
+        with connect(url) as repository:
+            catalog = Catalog(repository)
+            return [catalog.commit("main", put(f"k{number}-{n}", table(n)), message=f"{number} {n}") for n in range(12)]
+
+    with ThreadPoolExecutor(6) as pool:
+        made = [hash_ for hashes in pool.map(work, range(6)) for hash_ in hashes]
+    with connect(url) as repository:
+        catalog = Catalog(repository)
+        assert sorted(catalog.hashes()) == sorted(made)
+        assert len(catalog.numbers()) == 72
+        assert list(repository.check()) == []
+
+
+def test_of_programs_that_change_one_key_at_once_one_wins_each_time(tmp_path: Path) -> None:
+    url = f"{tmp_path}/store.sqlite"
+    with create(url) as repository:
+        start = Catalog(repository).write("main", {"k": 0})
+        content_id = Catalog(repository).id("main", "k")
+
+    def work(number: int) -> bool:
+        with connect(url) as repository:
+            try:
+                repository.commit("main", [put("k", table(number, content_id))], CommitMeta("m"), expected_hash=start)
+            except ReferenceConflict as refused:
+                return not refused.conflicts
+            return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(work, range(1, 13))) == 1
+
+
+def test_threads_may_share_one_repository() -> None:
+    with create("memory:") as repository:
+        catalog = Catalog(repository)
+
+        def work(number: int) -> int:
+            for n in range(10):
+                catalog.commit("main", put(f"k{number}-{n}", table(n)))
+                assert list(repository.entries("main"))
+            return number
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+        assert len(catalog.numbers()) == 40
+        assert len(catalog.log()) == 40
+        assert list(repository.check()) == []
