@@ -1,0 +1,80 @@
+"""The pages for readers name files, rooms, libraries and numbers that exist."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.kernel import chunker, drafting, objects
+from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.store import STORE_FORMAT, codec, sqlite_schema
+from tests import test_architecture as architecture
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+_PLACES = ("", "nessie_cli", "nessie_cli/cli", "nessie_cli/kernel", "docs")
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _exists(name: str) -> bool:
+    return any(list((ROOT / place).glob(name.rstrip("/"))) for place in _PLACES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_named_in_the_text_exist(page: str) -> None:
+    named = set(re.findall(r"`([\w./*]+(?:\.py|/))`", _text(page))) - {".nessie/", "commands/NAME.py"}
+    assert len(named) > 20
+    assert sorted(name for name in named if not _exists(name)) == []
+
+
+def _rooms() -> set[str]:
+    package = ROOT / "nessie_cli"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    return folders | {path.stem for path in package.glob("*.py") if not path.name.startswith("__")}
+
+
+def test_the_table_of_rooms_is_the_one_that_the_architecture_test_holds() -> None:
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|.*\| ([\w, ]+) \|$", _text("ARCHITECTURE.md"), re.MULTILINE)
+    rooms = [name for name, _ in rows]
+    assert set(rooms) == _rooms()
+    for number, (name, allowed) in enumerate(rows):
+        said = {"nothing": set(), "all": set(rooms) - {name}, "all above": set(rooms[:number])}.get(allowed, set(allowed.split(", ")))
+        assert said == set(architecture.ALLOWED[name]), name
+
+
+def test_every_library_has_its_reason() -> None:
+    project = tomllib.loads(_text("pyproject.toml"))
+    required = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["iceberg"], *project["dependency-groups"]["dev"]]
+    names = {re.match(r"[\w-]+", line)[0] for line in required}  # type: ignore[index]
+    page = _text("docs/dependencies.md")
+    assert sorted(name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", page)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"format version is {STORE_FORMAT}.",
+        NO_ANCESTOR,
+        f"id of the value 32 | {objects.RECORD_SIZE} |",
+        f"last key of the child | {objects.CHILD_SIZE} |",
+        f"{chunker.LEAF_TARGET} for level 0 and {chunker.INNER_TARGET} above",
+        f"up to {drafting.INLINE_OPERATIONS} as the bytes",
+        f"Objects below {codec.SMALL} bytes are raw",
+        f"0x{sqlite_schema.APPLICATION_ID:X} (`ness`)",
+        "1 Iceberg table, 2 Delta table, 3 Iceberg view, 4 namespace, 5 UDF",
+    ],
+)
+def test_the_page_of_formats_has_the_numbers_of_the_code(said: str) -> None:
+    assert said in _text("docs/formats.md")
