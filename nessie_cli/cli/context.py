@@ -188,9 +188,14 @@ class Invocation:
 
     @property
     def wants_json(self) -> bool:
-        """Whether stdout is to hold JSON; true as well where the parser failed before it came to the option."""
+        """Whether stdout is to hold JSON."""
+        return self.options.json or self.options.jsonl
+
+    @property
+    def wants_json_errors(self) -> bool:
+        """Whether a failure is to be told as JSON: also where the parser failed before it came to the option, wherever that stands."""
         words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
-        return self.options.json or self.options.jsonl or "--json" in words or "--jsonl" in words
+        return self.wants_json or "--json" in words or "--jsonl" in words
 
     @cached_property
     def out(self) -> Terminal:
@@ -225,10 +230,9 @@ class Invocation:
     def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
         """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`.
 
-        A failure on the way still leaves one well-formed document: what was read so far, and the `error`.
+        A failure on the way still leaves one well-formed document: what was read so far, and the `error`; with `--jsonl` it is the last line.
         """
         if self.options.jsonl:
-            self.answered = True
             self.out.print_json_lines(documents)
             return
         self.answered = True

@@ -46,7 +46,7 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "nessie"
     message = error.format_message().rstrip(".")
-    if "\n" in message and not call.wants_json:
+    if "\n" in message and not call.wants_json_errors:
         sys.stderr.write(message + "\n")
         return 2
     if "\n" in message:
@@ -68,13 +68,13 @@ def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     from nessie_cli.cli.resolutions import conflict_report, resolutions_of
     from nessie_cli.wire.facts import error_with_facts
 
-    if call.wants_json and not call.answered:
+    if call.wants_json_errors and not call.answered:
         call.answer({"error": error_with_facts(error, resolutions_of(error, call))})
     sys.stdout.flush()
     call.err.print_line(f"nessie: {error.message}")
     for line in [hint] if hint else hints_for(error, call):
         call.err.print_line(line)
-    if isinstance(error, errors.ReferenceConflict) and error.conflicts and not call.wants_json:
+    if isinstance(error, errors.ReferenceConflict) and error.conflicts and not call.wants_json_errors:
         from nessie_cli.render.conflicts import conflict_lines
 
         call.err.print_lines(conflict_lines(conflict_report(error, call), call.err))

@@ -44,8 +44,9 @@ def test_the_later_of_two_global_options_wins(catalog):
 
 
 def test_an_option_as_the_value_of_another_is_a_value(catalog):
-    catalog.ok("content", "delete", "db.orders", "-m", "--json")
+    outcome = catalog.ok("content", "delete", "db.orders", "-m", "--json")
 
+    assert outcome.out.startswith("main ")
     assert catalog.ok("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["message"] == "--json"
 
 

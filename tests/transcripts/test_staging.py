@@ -341,6 +341,21 @@ def test_listing_by_prefix_type_and_revision(catalog):
     assert [line["content"]["type"] for line in lines] == ["NAMESPACE", "ICEBERG_TABLE", "NAMESPACE"]
 
 
+def test_a_tree_shows_every_level_once(catalog):
+    catalog.ok("content", "put", 'db."a.b"', "--type", "namespace")
+    catalog.ok("content", "put", 'db."a.b".f', "--type", "udf", "-m", "deeper")
+
+    assert catalog.ok("content", "list", "--tree").out == 'db  namespace\n  "a.b"  namespace\n    f  udf\n  orders  iceberg-table\n'
+    assert catalog.ok("content", "list", 'db."a.b".f', "--tree").out == 'db\n  "a.b"\n    f  udf\n'
+
+
+def test_an_unknown_type_in_a_batch_file_is_kept(catalog):
+    operation = {"type": "PUT", "key": {"elements": ["db", "h"]}, "content": {"type": "HUDI", "a": [1]}}
+    catalog.ok("commit", "--batch", "-", "-m", "foreign", stdin=json.dumps([operation]))
+
+    assert content(catalog, "db.h")["a"] == [1]
+
+
 def test_listed_keys_are_input_again(catalog):
     odd = 'db."order.lines"."a ""quoted"" one"'
     catalog.ok("content", "put", 'db."order.lines"', "--type", "namespace")

@@ -56,7 +56,7 @@ def _read_batch(name: str) -> tuple[CommitMeta | None, list[Operation]]:
     from nessie_cli.cli.input import read_bytes
     from nessie_cli.wire.decode import decode_batch
 
-    return decode_batch(read_bytes(name, "--batch"), "stdin" if name == "-" else name)
+    return decode_batch(read_bytes(name, "--batch"), "stdin" if name == "-" else name, allow_unknown=True)
 
 
 def _over(written: CommitMeta, said: CommitMeta) -> CommitMeta:

@@ -1,6 +1,6 @@
 """`nessie content list`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -17,6 +17,7 @@ def content_list(
     prefix: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and what is below it.", show_default=False)] = None,
     *,
     type_: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only contents of this type.")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False,
     at: Annotated[str | None, typer.Option(metavar="REV", help="Where to look; HEAD, when it is left out.")] = None,
 ) -> None:
     """List the keys of the catalog with content type and content id; with -v or JSON the contents as well."""
@@ -34,7 +35,7 @@ def content_list(
         page = {"hasMore": False, "token": None, "effectiveReference": encode_reference(effective)}
         call.answer_listing("entries", map(entry_with_facts, entries), **page)
     else:
-        _print(call, entries)
+        (_print_tree if tree else _print)(call, entries)
 
 
 def _print(call: Invocation, entries: Iterable[Entry]) -> None:
@@ -48,3 +49,22 @@ def _print(call: Invocation, entries: Iterable[Entry]) -> None:
         columns.append(Column("CONTENT", "", "cut"))
         rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id, summary(e.content)] for e in entries)
     call.out.print_table(columns, rows, paged=True)
+
+
+def _print_tree(call: Invocation, entries: Iterable[Entry]) -> None:
+    """One line per key, its last element indented below what holds it; namespaces that have no content of their own are shown as well."""
+    from nessie_cli.cli.resolutions import TYPE_OPTION
+    from nessie_cli.render.spans import Line, Span
+
+    def lines() -> Iterator[Line]:
+        above: tuple[str, ...] = ()
+        for entry in entries:
+            elements = entry.key.elements
+            shared = next((n for n, (a, b) in enumerate(zip(above, elements, strict=False)) if a != b), min(len(above), len(elements)))
+            for depth in range(shared, len(elements) - 1):
+                yield [Span("  " * depth), Span(str(ContentKey(elements[depth : depth + 1])), "label")]
+            own = str(ContentKey(elements[-1:]))
+            yield [Span("  " * (len(elements) - 1)), Span(own, "key"), Span(f"  {TYPE_OPTION.get(entry.type, entry.type)}")]
+            above = elements
+
+    call.out.print_lines(lines(), paged=True)
