@@ -46,11 +46,12 @@ class Action(IntEnum):
 
 
 class Change(Struct, frozen=True, gc=False):
-    """One key of a batch. `record` is what is put, its content id `NO_ID` where the repository gives one; `expected` the expected content."""
+    """One key of a batch. `record` is what is put, `has_id` whether it came with a content id; `expected` the expected content."""
 
     action: Action
     record: bytes | None = None
     expected: bytes | None = None
+    has_id: bool = False
 
 
 class Batch:
@@ -87,7 +88,7 @@ class Batch:
 
     def _put(self, operation: Put) -> Change:
         expected = self._record(operation.expected_content) if operation.expected_content is not None else None
-        return Change(Action.PUT, self._record(operation.content), expected)
+        return Change(Action.PUT, self._record(operation.content), expected, operation.content.id is not None)
 
     def _record(self, content: Content) -> bytes:
         content_id = parse_content_id(content.id) if content.id is not None else NO_ID
@@ -158,13 +159,13 @@ class _Judge:
         record = change.record
         assert record is not None
         content_id = record[1:17]
-        if content_id != NO_ID:
+        if change.has_id:
             if content_id in self._ids_put:
                 raise InvalidInput(f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'")
             self._ids_put.add(content_id)
         if expected is None:
             self._put_new(key, change, record, head)
-        elif content_id == NO_ID:
+        elif not change.has_id:
             raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
         elif content_id == expected[1:17]:
             self._update(key, change, record, expected, head)
@@ -180,7 +181,7 @@ class _Judge:
 
     def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
         content_id = record[1:17]
-        if content_id == NO_ID:
+        if not change.has_id:
             self._assign_id(key, record)
         elif content_id in self._dropped:
             if not self._same_type(record, self._dropped[content_id]):

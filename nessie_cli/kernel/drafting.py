@@ -10,6 +10,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.history import jump_of_child
+from nessie_cli.kernel.keylog import marks_of
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Node, Objects, encode_node
 from nessie_cli.model import CommitMeta
 
@@ -45,7 +46,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
     """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
     known = [objects.commit(p) for p in parents if p != NO_COMMIT]
     time = max([stamp.time, *(p.time + 1 for p in known)])
-    return objects.add_commit(
+    id_ = objects.add_commit(
         Commit(
             parents=tuple(parents),
             height=1 + (objects.commit(parents[0]).height if parents[0] != NO_COMMIT else 0),
@@ -63,6 +64,8 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())),
         )
     )
+    objects.marks[id_] = marks_of(operations)
+    return id_
 
 
 def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes]) -> bytes:

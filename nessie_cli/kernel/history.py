@@ -7,9 +7,8 @@ its descendants, because a commit's time is always later than the times of all i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import islice
 
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
 
@@ -176,11 +175,3 @@ def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = ()
                 seen.add(parent)
                 wanted += not hidden
                 heappush(queue, (-objects.commit(parent).time, parent))
-
-
-def last_change(objects: Objects, commit: Id, changes: Callable[[Commit], bool], limit: int | None = None) -> Id | None:
-    """The newest commit along first parents, of the first `limit`, that `changes` accepts; one read per commit passed."""
-    for id_, here in islice(first_parents(objects, commit), limit):
-        if changes(here):
-            return id_
-    return None

@@ -6,7 +6,7 @@ changed are looked at, so the cost follows the differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -39,7 +39,8 @@ class Wishes:
         self._objects = objects
         for behavior in behaviors:
             self._add(behavior)
-        self.unused = set(self._by_key)
+        # Leaving out what is not there leaves out nothing.
+        self.unused = {key for key, wish in self._by_key.items() if wish.behavior is not MergeBehavior.DROP}
         self.unresolved = {key for key, wish in self._by_key.items() if wish.resolved}
 
     def _add(self, wanted: KeyBehavior) -> None:
@@ -82,7 +83,7 @@ class Wishes:
 
 def combine(
     objects: Objects,
-    triples: Iterable[Triple],
+    triples: Sequence[Triple],
     target: Id,
     wishes: Wishes,
     renames: Renames,
@@ -100,7 +101,7 @@ def combine(
     renames.explain(outcome)
     if follow_renames:
         renames.follow(outcome)
-    _judge_namespaces(objects, outcome, target)
+    _judge_namespaces(objects, outcome, target, {t.key for t in triples if t.before is None and t.target is not None})
     return outcome
 
 
@@ -148,9 +149,11 @@ def _resolved(wish: Wish, after: bytes | None, target: bytes | None, key: bytes,
     return wish.resolved[:1] + content_id + wish.resolved[17:]
 
 
-def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id) -> None:
+def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested: Collection[bytes]) -> None:
+    """`contested` are the keys that both sides created: a namespace forced over the target's content does not serve the source's keys below it."""
     edits = outcome.as_wished()
     before = tree.get(objects, target, edits)
+    edits = {key: r for key, r in edits.items() if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))}
     created = [key for key, record in edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
     removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
     outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created, removed)

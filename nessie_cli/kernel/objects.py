@@ -222,7 +222,8 @@ class Cache:
 class Objects:
     """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
 
-    What is added is in `pending` until the caller has stored it; `spill`, where given, is called when much of it has gathered (a large load).
+    What is added is in `pending` until the caller has stored it, `marks` says by which words the store shall find it; `spill`, where given,
+    is called when much of it has gathered (a large load).
     `node_reads` and `node_writes` count nodes that were fetched and added: the costs of the design are asserted on them.
     """
 
@@ -232,6 +233,7 @@ class Objects:
         self._spill = spill
         self._added: dict[Id, Node | Commit] = {}
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
+        self.marks: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0
         self.node_writes = 0
         self.commit_reads = 0
@@ -281,6 +283,15 @@ class Objects:
                 found[id_] = commit = self._decoded(id_, data, _decode_commit)
                 self._cache.put(id_, commit)
         return [found[id_] for id_ in ids]
+
+    def find_commit(self, id_: Id) -> Commit | None:
+        """One commit, None where there is none."""
+        found = self._added.get(id_) or self._cache.get(id_)
+        if type(found) is not Commit:
+            found = self.find_commits([id_]).get(id_)
+            if found is not None:
+                self._cache.put(id_, found)
+        return found
 
     def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
         """Those of the ids that are commits of this store; unknown ids and ids of other objects are left out."""

@@ -119,6 +119,9 @@ class Repository(Protocol):
     def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
         """Commits reachable from `start` over all parents, and from none of `exclude`: the range `A..B`."""
 
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """The commits along first parents that have an operation on this key, newest first. Cost O(log commits) for each."""
+
     def commit_at(self, revision: Revision) -> LogEntry:
         """One commit with its operations; raises `CommitNotFound` for the empty history."""
 
@@ -135,7 +138,7 @@ class Repository(Protocol):
         """Contents that differ, ascending by key. Cost O(differences · log keys)."""
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
-        """The newest commit at or before `at` that has an operation on this key."""
+        """The newest commit along first parents that has an operation on this key. Cost O(log commits)."""
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """The best common ancestor over all parents; the no-ancestor hash where histories share nothing."""

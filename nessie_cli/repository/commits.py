@@ -14,12 +14,8 @@ from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.objects import Id, Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
 from nessie_cli.repository.circumstances import Circumstances
-from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.writing import AddedIds, Branch, as_branch
 from nessie_cli.store.base import StoredReference
-
-DIAGNOSED_COMMITS = 10_000
-"""How far back the commit that made a conflict is looked for."""
 
 
 class CommitRequest(NamedTuple):
@@ -55,7 +51,7 @@ def commit(
             demand_expected=demand_expected,
         )
         if applied.conflicts:
-            raise conflict_error(objects, branch, expected, applied.conflicts)
+            raise conflict_error(branches, objects, branch, expected, applied.conflicts)
         new = _draft(objects, head, applied, request.meta, circumstances)
         result = CommitResult(as_branch(branch.name, head if request.dry_run else new), AddedIds(applied.added), applied=not request.dry_run)
         return (None if request.dry_run else new), result
@@ -67,11 +63,11 @@ def _draft(objects: Objects, head: Id, applied: Applied, meta: CommitMeta, circu
     return draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=Stamp(circumstances.who, circumstances.clock()))
 
 
-def conflict_error(objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:
+def conflict_error(branches: Branch, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:
     """The error for the conflicts of a commit, with the commits that made them."""
 
     def changed_by(key: bytes) -> CommitMeta | None:
-        return last_change(objects, branch.target, key, DIAGNOSED_COMMITS)
+        return branches.last_change(objects, branch.target, key)
 
     described = describe(objects, conflicts, changed_by, changed_by)
     return ReferenceConflict(commit_message(described), described, reference=branch.name, head=branch.target.hex(), expected_hash=expected.hex())

@@ -10,6 +10,7 @@ from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, Refe
 from nessie_cli.kernel import history
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
+from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Objects
 from nessie_cli.model import (
@@ -233,6 +234,11 @@ class LocalRepository:
         for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        for id_, commit in touching(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
         id_ = self._commit_id(revision)
@@ -260,7 +266,7 @@ class LocalRepository:
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
-        return reading.last_change(self._objects, self._commit_id(at), encode_key(key))
+        return reading.last_change(self._objects, self._store.find_marked, self._commit_id(at), encode_key(key))
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""

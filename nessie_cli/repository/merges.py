@@ -21,8 +21,7 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.repository.circumstances import Circumstances
-from nessie_cli.repository.commits import DIAGNOSED_COMMITS, conflict_error
-from nessie_cli.repository.reading import last_change
+from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
 
@@ -58,13 +57,16 @@ def merge(
             return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
         outcome = _combine_merge(objects, branch.target, from_, base, wishes, follow_renames=options.follow_renames)
-        wishes.check_all_used()
-        raise_conflicts(objects, place, outcome, from_)
+        if not outcome.namespace_conflicts:
+            wishes.check_all_used()
+        raise_conflicts(branches, objects, place, outcome, from_)
         wishes.check_resolutions_used()
         if options.dry_run or not outcome.edits:
             return None, answer(objects, place, outcome.details, None if options.dry_run else branch.target)
         at_target = tree.get(objects, root_of(objects, branch.target), outcome.edits)
-        meta = options.meta or CommitMeta(f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}")
+        made_up = f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}"
+        meta = options.meta or CommitMeta(made_up)
+        meta = meta if meta.message else structs.replace(meta, message=made_up)
         root = edit(objects, root_of(objects, branch.target), outcome.edits)
         stamp = Stamp(circumstances.who, circumstances.clock())
         new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=stamp)
@@ -99,17 +101,17 @@ def _combine_merge(objects: Objects, head: Id, source: Id, base: Id, wishes: Wis
     return combine(objects, triples, roots[1], wishes, renames, follow_renames=follow_renames)
 
 
-def raise_conflicts(objects: Objects, place: Place, outcome: Outcome, source: Id) -> None:
+def raise_conflicts(branches: Branch, objects: Objects, place: Place, outcome: Outcome, source: Id) -> None:
     """Raise what prevents an outcome, with the commits on both sides that made it so."""
     if outcome.namespace_conflicts:
-        raise conflict_error(objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
+        raise conflict_error(branches, objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
     if not outcome.conflicts:
         return
     conflicts = describe(
         objects,
         outcome.conflicts,
-        lambda key: last_change(objects, source, key, DIAGNOSED_COMMITS),
-        lambda key: last_change(objects, place.branch.target, key, DIAGNOSED_COMMITS),
+        lambda key: branches.last_change(objects, source, key),
+        lambda key: branches.last_change(objects, place.branch.target, key),
     )
     result = answer(objects, place, outcome.details, None, conflicts=conflicts)
     raise MergeConflict(merge_message(conflicts), conflicts, result)

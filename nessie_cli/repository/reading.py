@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import is_deletion, meta_of, operations_of, operations_on, root_of
+from nessie_cli.kernel.commits import is_deletion, meta_of, operations_of, root_of
+from nessie_cli.kernel.keylog import FindMarked, touching
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects, format_content_id, type_name
 from nessie_cli.model import (
@@ -112,10 +113,9 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
 
 
-def last_change(objects: Objects, commit: Id, key: bytes, limit: int | None = None) -> CommitMeta | None:
-    """The newest commit along first parents, of the first `limit`, with an operation on a key."""
-    found = history.last_change(objects, commit, lambda c: key in operations_on(objects, c, [key]), limit)
-    return meta_of(found, objects.commit(found)) if found else None
+def last_change(objects: Objects, find_marked: FindMarked, commit: Id, key: bytes) -> CommitMeta | None:
+    """The newest commit along first parents with an operation on a key."""
+    return next((meta_of(id_, found) for id_, found in touching(objects, find_marked, commit, key)), None)
 
 
 def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:

@@ -37,7 +37,7 @@ def transplant(
         replay = _Replay(objects, branch.target, options, circumstances)
         for commit in commits:
             replay.apply(commit, alone=len(commits) == 1)
-        raise_conflicts(objects, place, replay.total, commits[-1])
+        raise_conflicts(branches, objects, place, replay.total, commits[-1])
         replay.wishes.check_resolutions_used()
         written = replay.head != branch.target
         if options.dry_run:

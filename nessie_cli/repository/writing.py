@@ -13,8 +13,9 @@ from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, Refe
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Kind, Objects, format_content_id
-from nessie_cli.model import ContentKey, Reference, ReferenceType
+from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
 from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.revisions import reference_not_found
 from nessie_cli.store.base import Done, Move, Store, StoredObject, StoredReference, Write
 
@@ -47,6 +48,10 @@ class Branch:
         self._store = store
         self._cache = cache
         self._circumstances = circumstances
+
+    def last_change(self, objects: Objects, commit: Id, key: bytes) -> CommitMeta | None:
+        """The newest commit along first parents with an operation on a key."""
+        return last_change(objects, self._store.find_marked, commit, key)
 
     def objects(self, *, spill: bool = False) -> Objects:
         """A fresh place for drafts over this store; with `spill` a large one is handed to the store early."""
@@ -119,7 +124,7 @@ class Branch:
         )
 
     def _write(self, objects: Objects, move: Move) -> bool:
-        write = Write([StoredObject(id_, kind, data) for id_, (kind, data) in objects.pending.items()], [move])
+        write = Write([StoredObject(id_, kind, data, objects.marks.get(id_, ())) for id_, (kind, data) in objects.pending.items()], [move])
         try:
             return isinstance(self._store.write(write), Done)
         except OutcomeUnknown:

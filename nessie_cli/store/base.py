@@ -20,11 +20,15 @@ STORE_FORMAT = _room.STORE_FORMAT
 
 
 class StoredObject(Struct, frozen=True):
-    """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes."""
+    """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes.
+
+    `marks` are short opaque words by which `find_marked` finds it again: an index beside the object, not a part of it.
+    """
 
     id: bytes
     kind: int
     data: bytes
+    marks: tuple[bytes, ...] = ()
 
 
 class StoredReference(Struct, frozen=True):
@@ -94,6 +98,12 @@ class Store(Protocol):
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """At most `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
+
+    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """At most `limit` objects with this mark, the last written first: (number, id), numbers below `before`.
+
+        Cost: those answered. A number grows from write to write; an object may be answered that was deleted meanwhile.
+        """
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object (of a kind), for checking and cleaning; one that fails its check sum comes as `DamagedId`."""

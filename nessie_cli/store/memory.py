@@ -20,6 +20,7 @@ class MemoryStore:
         self._clock = clock
         self._lock = RLock()
         self._objects: dict[bytes, tuple[int, int, bytes]] = {}
+        self._marked: dict[bytes, tuple[tuple[int, bytes], ...]] = {}
         self._references: dict[str, StoredReference] = {}
         self._reflog: dict[int, ReflogRow] = {}
         self._requests: dict[str, tuple[int, ...]] = {}
@@ -36,6 +37,11 @@ class MemoryStore:
         """Ids by hex prefix. Cost: all objects; this store is for small repositories and tests."""
         with self._lock:
             return sorted(id_ for id_, (kind_, _, _) in self._objects.items() if kind_ == kind and id_.hex().startswith(prefix))[:limit]
+
+    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """Objects with a mark, the last written first."""
+        with self._lock:
+            return [found for found in reversed(self._marked.get(mark, ())) if before is None or found[0] < before][:limit]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object as of now; none can be damaged here."""
@@ -106,6 +112,10 @@ class MemoryStore:
     def _put(self, objects: Iterable[StoredObject]) -> None:
         now = int(self._clock())
         for object_ in objects:
+            if object_.id not in self._objects:
+                number = len(self._objects)
+                for mark in object_.marks:
+                    self._change(self._marked, mark, (*self._marked.get(mark, ()), (number, object_.id)))
             kind, _, data = self._objects.get(object_.id, (object_.kind, now, object_.data))
             self._change(self._objects, object_.id, (kind, now, data))
 

@@ -41,6 +41,9 @@ _GET = "SELECT data FROM objects WHERE id = ?"
 _GET_MANY = "SELECT id, data FROM carray(?) JOIN objects ON id = value"
 _PUT = f"""INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET written = excluded.written WHERE written < excluded.written - {REFRESH_AFTER}"""  # noqa: S608 - a constant
+_MARK = "INSERT OR IGNORE INTO marks (mark, object) SELECT ?, rowid FROM objects WHERE id = ?"
+_MARKED = """SELECT object, id FROM marks JOIN objects ON objects.rowid = object WHERE mark = ? AND object < ?
+ORDER BY mark, object DESC LIMIT ?"""
 _REFERENCE = "SELECT name, kind, target FROM refs WHERE name = ?"
 _LOG = """INSERT INTO reflog (name, kind, before, after, time, who, operation, message, request_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _LOG_ROWS = "SELECT number, name, kind, before, after, time, who, operation, message, request_id FROM reflog"
@@ -116,6 +119,10 @@ class SQLiteStore:
         sql = "SELECT id FROM objects WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
         return [id_ for (id_,) in self._rows(sql, (low, high, kind, limit))]
 
+    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """Objects with a mark, the last written first. Cost: those answered."""
+        return [(number, id_) for number, id_ in self._rows(_MARKED, (mark, _LAST if before is None else before, limit))]
+
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object, in the order of writing; what is written meanwhile may be seen or not."""
         # The casts: a damaged record may claim that its bytes are text or a number.
@@ -134,16 +141,21 @@ class SQLiteStore:
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Store objects that no reference needs yet, some thousand at a time: when it fails, those before are there."""
         rest = iter(objects)
-        while rows := self._packed(islice(rest, _BATCH)):
+        while batch := list(islice(rest, _BATCH)):
+            rows = self._packed(batch)
             with self._transaction() as cursor:
                 cursor.executemany(_PUT, rows)
+                cursor.executemany(_MARK, _marks(batch))
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
         """Delete those objects last written before this second; returns how many went. See `REFRESH_AFTER` for the grace it needs."""
         with self._transaction() as cursor:
             before = cursor.connection.total_changes()
             cursor.executemany("DELETE FROM objects WHERE id = ? AND written < ?", [(id_, written_before) for id_ in ids])
-            return cursor.connection.total_changes() - before
+            gone = cursor.connection.total_changes() - before
+            if gone:
+                cursor.execute("DELETE FROM marks WHERE object NOT IN (SELECT rowid FROM objects)")
+            return gone
 
     def _packed(self, objects: Iterable[StoredObject]) -> list[tuple[bytes, int, int, bytes]]:
         now = int(self._clock())
@@ -161,6 +173,7 @@ class SQLiteStore:
                     _move(cursor, move)
                 if rows:
                     cursor.executemany(_PUT, rows)
+                    cursor.executemany(_MARK, _marks(write.objects))
                 for name, value in write.settings.items():
                     _set(cursor, name, value)
         except _StaleMove as stale:
@@ -251,6 +264,10 @@ class _StaleMove(Exception):
     def __init__(self, answer: Stale) -> None:
         super().__init__(answer.name)
         self.answer = answer
+
+
+def _marks(objects: Iterable[StoredObject]) -> list[tuple[bytes, bytes]]:
+    return [(mark, object_.id) for object_ in objects for mark in object_.marks]
 
 
 def _move(cursor: apsw.Cursor, move: Move) -> None:

@@ -33,6 +33,7 @@ _PAGE_SIZE = 4096
 # `refs_by_kind` does not hold the target, so moving a reference does not touch it.
 _TABLES = f"""
 CREATE TABLE objects (id BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, written INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE marks (mark BLOB NOT NULL, object INTEGER NOT NULL, PRIMARY KEY (mark, object)) WITHOUT ROWID;
 CREATE TABLE refs (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, target BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX refs_by_kind ON refs (kind, name);
 CREATE TABLE reflog (number INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, before BLOB, after BLOB, time INTEGER NOT NULL,

@@ -13,6 +13,7 @@ import pytest
 from nessie_cli.repository.base import Repository
 from tests.repository.contract_commits import Commits
 from tests.repository.contract_conflicts import Conflicts, Namespaces
+from tests.repository.contract_key_log import KeyLog
 from tests.repository.contract_merge import Merges
 from tests.repository.contract_merge_base import MergeBases
 from tests.repository.contract_reading import History, Reading
@@ -27,7 +28,7 @@ NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith
 assert max(NAMES.values()) == 1, f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
 
 
-class RepositoryContract(References, Revisions, Commits, Conflicts, Namespaces, History, Reading, MergeBases, Merges, Renames, Transplants):
+class RepositoryContract(References, Revisions, Commits, Conflicts, Namespaces, History, Reading, KeyLog, MergeBases, Merges, Renames, Transplants):
     """All of it."""
 
     @pytest.fixture(autouse=True)

@@ -119,6 +119,29 @@ class StoreContract(ConcurrencyContract):
         store.put([StoredObject(b"\xab" * 32, COMMIT, b""), StoredObject(b"\xff" * 32, COMMIT, b"")])
         assert store.find_ids(COMMIT, prefix, 10) == []
 
+    # -- marks -------------------------------------------------------------------------------------------------------------------
+
+    def test_marked_objects_come_last_written_first_page_by_page(self, store: Store) -> None:
+        marked = [StoredObject(id_of(str(n)), COMMIT, b"", (b"even" if n % 2 == 0 else b"odd", b"all")) for n in range(9)]
+        for object_ in marked[:6]:
+            store.write(Write([object_]))
+        store.put(marked[6:])
+        found = store.find_marked(b"all", None, 100)
+        assert [id_ for _, id_ in found] == [o.id for o in reversed(marked)]
+        assert [id_ for _, id_ in store.find_marked(b"odd", None, 2)] == [id_of("7"), id_of("5")]
+        assert store.find_marked(b"all", found[3][0], 2) == found[4:6]
+        assert store.find_marked(b"none", None, 5) == []
+
+    def test_a_stale_write_leaves_no_marks(self, store: Store) -> None:
+        stale = Write([StoredObject(id_of("lost"), COMMIT, b"", (b"m",))], [a_move("main", "nowhere", "lost")])
+        assert isinstance(store.write(stale), Stale)
+        assert store.find_marked(b"m", None, 5) == []
+
+    def test_an_object_that_is_written_again_is_found_once(self, store: Store) -> None:
+        for _ in range(2):
+            store.write(Write([StoredObject(id_of("twice"), COMMIT, b"", (b"m",))]))
+        assert [id_ for _, id_ in store.find_marked(b"m", None, 5)] == [id_of("twice")]
+
     # -- age ---------------------------------------------------------------------------------------------------------------------
 
     def test_delete_takes_only_what_was_written_before(self, store: Store, clock: Clock) -> None:

@@ -1,0 +1,71 @@
+"""The commits that touched one key, found without walking history.
+
+A commit is stored with a mark for each key that it has an operation on, a few bytes of the key's hash, and the store finds objects by their marks. A
+mark is a hint: whatever it leads to is looked at. A commit of very many operations carries one mark that says so instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
+from heapq import merge
+from typing import Any
+
+from nessie_cli.kernel.commits import operations_on
+from nessie_cli.kernel.history import ancestor_at
+from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+
+FindMarked = Callable[[bytes, int | None, int], list[tuple[int, Id]]]
+"""Of a store: (mark, numbers below this or None, limit) to objects, the last written first."""
+
+MARKED_OPERATIONS = 1000
+LARGE = bytes(8)
+"""The mark of a commit of more operations than `MARKED_OPERATIONS`."""
+
+_PAGE = 16
+
+
+@cache
+def _hasher() -> Any:
+    from hashlib import blake2b
+
+    return blake2b(digest_size=8, person=b"nessie key")
+
+
+def mark_of(key: bytes) -> bytes:
+    """The mark of commits that have an operation on a key."""
+    hasher = _hasher().copy()
+    hasher.update(key)
+    digest: bytes = hasher.digest()
+    return digest
+
+
+def marks_of(keys: Collection[bytes]) -> tuple[bytes, ...]:
+    """The marks of a commit with operations on these keys."""
+    return (LARGE,) if len(keys) > MARKED_OPERATIONS else tuple(map(mark_of, keys))
+
+
+def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) -> Iterator[tuple[Id, Commit]]:
+    """The commits with an operation on a key, from `head` on along first parents, newest first.
+
+    O(log commits) for each that is found, and for each that has the mark but lies elsewhere in history.
+    """
+    candidates = merge(*(_marked(find_marked, mark) for mark in (mark_of(key), LARGE)), reverse=True)
+    for _, id_ in candidates:
+        if head == NO_COMMIT:
+            return
+        height = objects.commit(head).height
+        commit = objects.find_commit(id_)
+        if commit is None or commit.height > height or ancestor_at(objects, head, commit.height) != id_:
+            continue
+        # Ancestors of a commit are always written before it, so the search never has to go up again.
+        head = id_
+        if key in operations_on(objects, commit, [key]):
+            yield id_, commit
+
+
+def _marked(find_marked: FindMarked, mark: bytes) -> Iterator[tuple[int, Id]]:
+    before: int | None = None
+    while page := find_marked(mark, before, _PAGE):
+        yield from page
+        before = page[-1][0]
