@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.render.spans import Span
-
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
     from nessie_cli.cli.submission import Submitted
@@ -19,6 +17,8 @@ def print_committed(call: Invocation, submitted: Submitted, branch: str) -> None
 
         call.answer(commit_with_facts(result) | {"wasRepeated": submitted.repeated})
         return
+    from nessie_cli.render.spans import Span
+
     count = f"{submitted.operations} key{'' if submitted.operations == 1 else 's'}"
     if submitted.repeated:
         call.say("committed before, by a try whose answer was lost: ", Span(call.out.hash(result.reference.hash), "hash"), f" on {branch}, {count}")

@@ -18,6 +18,8 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
         return [f"  {hash_[:16]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
         return _near_names(error, call)
+    if isinstance(error, errors.StoreNotFound) and "nessie init" not in error.message:
+        return ["`nessie init --store URL` makes a store"]
     if isinstance(error, errors.OutcomeUnknown):
         return ["Repeat the command: it asks the store what became of it before anything is written again"]
     if isinstance(error, errors.DamagedObject):

@@ -4,9 +4,10 @@ How a command is added:
 1. copy `commands/version.py` (the shortest) to `commands/<name>.py`; the function's first docstring line is the help of the command,
    `EXAMPLES` are the command lines that its `--help` shows;
 2. add a line here, with the same first line;
-3. take everything from `Invocation.of(ctx)`: `.repository()`, `.reference_name()`, `.revision(text)`, `.now`, `.options`, `.workspace()`; give the
-   result to `.answer(document)` with `--json` and `.say(line)` without; raise errors of `nessie_cli.errors` and nothing else.
-Global options (`--json`, `--store`, ...) are added to every command by the group. Names with `_` before them are hidden.
+3. take everything from `call = Invocation.of(ctx)`: `call.repository()`, `call.reference_name()`, `call.revision(text)`, `call.workspace`,
+   `call.now`, `call.options`; give the result to `call.answer(document)` or `call.answer_listing(name, documents)` where `call.wants_json`,
+   else to `call.say(...)` or `call.out`; raise errors of `nessie_cli.errors` and nothing else.
+The group adds the global options (`--json`, `--store`, ...) to every command. A command module does not postpone its annotations (see `commands`).
 """
 
 from __future__ import annotations

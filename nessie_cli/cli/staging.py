@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, settle, submit, submit_staged
-from nessie_cli.errors import StoreNotFound
+from nessie_cli.cli.committed import print_committed
+from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, settle, submit, submit_file
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.batch import Batch, BatchFile
 from nessie_cli.workspace.staging import StagedList, State
@@ -44,58 +44,51 @@ class Step(NamedTuple):
 
 
 class _Place(NamedTuple):
-    branch: str
     head: str
     state: State
 
 
 def stage(call: Invocation, step: Step) -> None:
-    """Do one step and print what came of it."""
+    """Do one step and print what came of it. With a message both halves happen under one lock: nobody else's operations slip in between."""
     from nessie_cli.cli.commit_meta import message_of, meta_of
 
-    place = _place(call, step)
     message = message_of(step.message, None)
-    submission = Submission(place.branch, meta_of(call, message)) if message is not None else None
-    if call.workspace is None:
-        if submission is None:
-            call.need_workspace()
-        else:
-            _print_commit(call, _commit_directly(call, step, place, submission), place.branch)
-        return
-    batch = _stage(call, step, place)
-    if submission is None:
-        _print_batch(call, batch, place.branch, step)
-    else:
-        _print_commit(call, submit_staged(call, submission), place.branch)
-
-
-def _place(call: Invocation, step: Step) -> _Place:
-    repository = call.repository()
+    meta = meta_of(call, message) if message is not None else None
     branch = call.reference_name()
+    submission = Submission(branch, meta) if meta is not None else None
+    if call.workspace is None and submission is not None:
+        print_committed(call, _commit_directly(call, step, submission), branch)
+        return
+    with BatchFile(call.need_workspace()).changing() as file:
+        batch = _stage(call, step, file, branch)
+        submitted = submit_file(call, file, submission) if submission else None
+    if submitted is None:
+        _print_batch(call, batch, branch, step)
+    else:
+        print_committed(call, submitted, branch)
+
+
+def _place(call: Invocation, step: Step, branch: str) -> _Place:
+    repository = call.repository()
     head = head_of_branch(repository, branch)
     at = repository.resolve(call.revision(step.expected_hash)).hash if step.expected_hash else head
     known: Mapping[ContentKey, Content] = repository.contents(at, step.keys)
-
-    def state(key: ContentKey) -> Content | None:
-        return known.get(key)
-
-    return _Place(branch, head, state)
+    return _Place(head, known.get)
 
 
-def _stage(call: Invocation, step: Step, place: _Place) -> Batch | None:
-    if call.workspace is None:
-        raise StoreNotFound("no workspace")
-    with BatchFile(call.workspace).changing() as file:
-        batch, done = settle(call, file)
-        if done is not None:
-            call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
-        staged = step.change(batch.staged if batch else (), place.state)
-        changed = Batch(batch.begun_at if batch else place.head, staged)
-        file.write(changed)
+def _stage(call: Invocation, step: Step, file: BatchFile, branch: str) -> Batch | None:
+    place = _place(call, step, branch)
+    batch, done = settle(call, file)
+    if done is not None:
+        call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
+    staged = step.change(batch.staged if batch else (), place.state)
+    changed = Batch(batch.begun_at if batch else place.head, staged)
+    file.write(changed)
     return changed if staged else None
 
 
-def _commit_directly(call: Invocation, step: Step, place: _Place, submission: Submission) -> Submitted:
+def _commit_directly(call: Invocation, step: Step, submission: Submission) -> Submitted:
+    place = _place(call, step, submission.branch)
     batch = Batch(place.head, step.change((), place.state), new_request_id())
     return Submitted(submit(call.repository(), batch, submission), len(batch.keys))
 
@@ -115,9 +108,3 @@ def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step)
     if not touched & {change.key for change in changes}:
         call.say("nothing is left staged for ", ", ".join(sorted(touched)))
     call.note(f"{len(changes)} staged for {branch}; `nessie commit -m MSG` commits" if changes else "nothing is staged")
-
-
-def _print_commit(call: Invocation, submitted: Submitted, branch: str) -> None:
-    from nessie_cli.cli.committed import print_committed
-
-    print_committed(call, submitted, branch)

@@ -70,19 +70,24 @@ def submit_staged(call: Invocation, submission: Submission) -> Submitted:
     from nessie_cli.workspace.batch import BatchFile
 
     with BatchFile(call.need_workspace()).changing() as file:
-        count = len(before.keys) if (before := file.read()) else 0
-        batch, done = settle(call, file)
-        if done is not None:
-            return Submitted(done, count, repeated=True)
-        if batch is None:
-            raise InvalidInput(NOTHING_STAGED)
-        call.renames = renames(batch.staged)
-        if submission.dry_run:
-            return Submitted(submit(call.repository(), batch, submission), count)
-        batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id())
-        file.write(batch)
-        result = submit(call.repository(), batch, submission)
-        file.write(None)
+        return submit_file(call, file, submission)
+
+
+def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Submitted:
+    """As `submit_staged`, for a caller that holds the workspace's lock already."""
+    count = len(before.keys) if (before := file.read()) else 0
+    batch, done = settle(call, file)
+    if done is not None:
+        return Submitted(done, count, repeated=True)
+    if batch is None:
+        raise InvalidInput(NOTHING_STAGED)
+    call.renames = renames(batch.staged)
+    if submission.dry_run:
+        return Submitted(submit(call.repository(), batch, submission), count)
+    batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id())
+    file.write(batch)
+    result = submit(call.repository(), batch, submission)
+    file.write(None)
     return Submitted(result, count)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -398,3 +399,16 @@ def test_a_tag_takes_no_commits(catalog):
 
     assert outcome.code == 2
     assert "v1 is a tag" in outcome.err
+
+
+def test_several_processes_in_one_workspace_each_make_their_own_commit(catalog):
+    def start(number):
+        args = ("content", "put", f"db.t{number}", "--type", "udf", "--sql-text", "x", "-m", f"commit {number}")
+        return subprocess.Popen(catalog.command(*args), cwd=catalog.folder, env=catalog.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    processes = [start(number) for number in range(4)]
+    outcomes = [(process.communicate(), process.returncode) for process in processes]
+
+    assert [code for _, code in outcomes] == [0, 0, 0, 0], outcomes
+    assert sorted(catalog.messages()) == [*(f"commit {number}" for number in range(4)), "first tables"]
+    assert len(keys(catalog)) == 6

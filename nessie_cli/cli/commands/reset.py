@@ -34,7 +34,8 @@ def reset(
     if call.wants_json:
         call.answer(batch_document(changed if left else None, call.reference_name()))
     else:
-        call.say(f"taken out: {len(staged) - len(left)} operations, {len(left)} still staged")
+        taken = len(staged) - len(left)
+        call.say(f"{taken} operation{'' if taken == 1 else 's'} taken out, {len(left)} still staged")
 
 
 def _check(wanted: list[ContentKey], batch: object) -> None:
