@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli.kernel.chunker import Chunker
 from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
-from nessie_cli.kernel.tree import EMPTY, Item, get
+from nessie_cli.kernel.tree import EMPTY, Item, get, path_to
 
 Edit = tuple[bytes, bytes | None]
 WINDOW = 1000
@@ -79,6 +79,8 @@ def build(objects: Objects, items: Iterable[Item]) -> Id:
 def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
     """The root of the map after the edits (None: the key is gone). O(k log N) nodes read and written, whatever N is."""
     changes = sorted(edits.items())
+    if len(changes) == 1 and (replaced := _replace_one(objects, root, *changes[0])):
+        return replaced
     if root == EMPTY:
         return build(objects, ((key, record) for key, record in changes if record is not None))
     top = objects.node(root).level
@@ -92,6 +94,24 @@ def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
     if len(entries) > 1:
         return _Builder(objects, top + 1).root(entries)
     return _lowest_single(objects, entries[0][1][:32]) if entries else EMPTY
+
+
+def _replace_one(objects: Objects, root: Id, key: bytes, record: bytes | None) -> Id | None:
+    """The commonest commit, one key that gets another record: no boundary and no count changes. None where it is something else."""
+    path = path_to(objects, root, key) if record is not None else None
+    if path is None:
+        return None
+    replacement = record or b""
+    size = RECORD_SIZE
+    for node, index in reversed(path):
+        start, payload = index * size, node.payload
+        end = start + len(replacement)
+        if payload[start:end] == replacement:
+            return root
+        root = objects.add_node(Node(node.level, node.keys, payload[:start] + replacement + payload[end:]))
+        # The number of keys behind the child's id stays as it is.
+        replacement, size = root, CHILD_SIZE
+    return root
 
 
 def _lowest_single(objects: Objects, root: Id) -> Id:

@@ -33,8 +33,10 @@ def count(objects: Objects, root: Id) -> int:
 
 def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]:
     """The records of those keys that exist. O(k log N) nodes, one round trip per level."""
-    found: dict[bytes, bytes] = {}
     wanted = sorted(keys)
+    if len(wanted) == 1:
+        return _get_one(objects, root, wanted[0])
+    found: dict[bytes, bytes] = {}
     level = [(root_node(objects, root), wanted)] if wanted else []
     while level:
         below: list[tuple[Id, list[bytes]]] = []
@@ -50,6 +52,28 @@ def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]
         nodes = objects.nodes([child for child, _ in below]) if below else []
         level = [(node, asked) for node, (_, asked) in zip(nodes, below, strict=True)]
     return found
+
+
+def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | None:
+    """The nodes from the root of a map down to the leaf that holds a key, each with the key's place in it; None where it is not there."""
+    node = root_node(objects, root)
+    path = []
+    while True:
+        index = bisect_left(node.keys, key)
+        if index == len(node.keys):
+            return None
+        path.append((node, index))
+        if not node.level:
+            return path if node.keys[index] == key else None
+        node = objects.node(node.child(index))
+
+
+def _get_one(objects: Objects, root: Id, key: bytes) -> dict[bytes, bytes]:
+    path = path_to(objects, root, key)
+    if path is None:
+        return {}
+    leaf, index = path[-1]
+    return {key: leaf.slice(index)}
 
 
 def _by_child(node: Node, keys: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
