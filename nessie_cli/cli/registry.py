@@ -37,6 +37,7 @@ HISTORY = "History"
 CARE = "Care"
 STAGING = "Stage"
 READING = "Read"
+SETTINGS = "Settings"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
@@ -65,12 +66,27 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
 }
 
+CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
+    "list": CommandEntry(
+        "config_list", "config_list", "List settings: name, value, and whose they are; without an option those of the workspace and yours.", SETTINGS
+    ),
+    "get": CommandEntry("config_get", "config_get", "Print the value of one setting; that of the workspace goes before yours.", SETTINGS),
+    "set": CommandEntry(
+        "config_set",
+        "config_set",
+        "Set one setting; comments and everything else in the file stay. Secrets are refused: they are never written.",
+        SETTINGS,
+    ),
+    "unset": CommandEntry("config_unset", "config_unset", "Remove one setting; everything else in the file stays.", SETTINGS),
+}
+
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("init", "init", "Make a workspace here and, when there is none, its store.", WORKSPACE),
     "status": CommandEntry(
         "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
     ),
     "switch": CommandEntry("switch", "switch", "Change the workspace's current reference.", WORKSPACE),
+    "config": CommandEntry("", "", "List, read and change settings, profiles and aliases.", WORKSPACE, CONFIG_COMMANDS),
     "content": CommandEntry("", "", "Show contents, and stage what the next commit does to them.", CONTENT, CONTENT_COMMANDS),
     "reset": CommandEntry("reset", "reset", "Take operations out of the staged batch; nothing in the store changes.", CONTENT),
     "commit": CommandEntry(
@@ -86,6 +102,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
+    "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }

@@ -16,7 +16,7 @@ from pydantic import Field
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, MergeBehavior, ReferenceType, check_reference_name
 from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, object_with_type
-from nessie_cli.wire.guards import Guard, JsonObject, check
+from nessie_cli.wire.guards import Guard, JsonObject, TextMap, Texts, check
 from nessie_cli.wire.json_text import describe, fault, join
 
 _HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
@@ -210,3 +210,14 @@ def _well_formed_hash(text: str, path: str) -> str:
     if not text or not _HASH.fullmatch(text):
         raise fault(path, f"{_HASH_RULE} - but was: {text}")
     return text
+
+
+class _NamespaceUpdateGuard(Guard):
+    property_updates: TextMap = Field(default_factory=dict)
+    property_removals: Texts = ()
+
+
+def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
+    """The body that changes a namespace's properties: what is set, and what is removed."""
+    guard = check(_NamespaceUpdateGuard, data, "")
+    return guard.property_updates, frozenset(guard.property_removals)

@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from nessie_cli.wire.json_text import describe, fault, join
+from nessie_cli.wire.leniency import coerce, is_lenient
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
@@ -168,8 +169,11 @@ def check(guard: type[G], data: Any, path: str) -> G:
     try:
         return guard.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=True)[0]
-        raise fault(join(path, *first["loc"]), _problem(first, guard)) from None
+        faults = error.errors(include_url=False, include_context=True)
+    if is_lenient() and (coerced := coerce(data, faults)) is not None:
+        return check(guard, coerced, path)
+    first = faults[0]
+    raise fault(join(path, *first["loc"]), _problem(first, guard))
 
 
 def _problem(error: ErrorDetails, guard: type[Guard]) -> str:

@@ -1,0 +1,5 @@
+"""The REST server: HTTP request -> wire -> Repository -> wire, no rules of its own. `serve` runs it until it is told to stop."""
+
+from nessie_cli.server.running import Settings, serve
+
+__all__ = ["Settings", "serve"]

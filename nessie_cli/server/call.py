@@ -1,0 +1,145 @@
+"""One request and its answer, as the handlers see them: no HTTP library, no JSON text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from msgspec import DecodeError, json
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey
+from nessie_cli.repository.base import Repository
+from nessie_cli.wire import keys
+
+_INT32 = range(-(2**31), 2**31)
+_DIGITS = 11
+
+
+class Catalog(NamedTuple):
+    """What is served: the repository, and the name of its default branch, which never changes."""
+
+    repository: Repository
+    default_branch: str
+
+
+class Answer(NamedTuple):
+    """What a handler gives back: a JSON value, or no body at all (status 204)."""
+
+    body: Any
+    status: int = 200
+
+
+NO_CONTENT = Answer(None, 204)
+
+
+class UnreadableParameter(InvalidInput):
+    """A query parameter that is no value of its type. The original's web framework answers 404 then, and so do we."""
+
+    status = 404
+
+
+class Call:
+    """A request: its path segments, query parameters, headers and body, read as the API reads them. Raises `InvalidInput` for wrong ones."""
+
+    def __init__(
+        self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b""
+    ) -> None:
+        self.repository = catalog.repository
+        self.default_branch = catalog.default_branch
+        self.segments = segments
+        self._query = query
+        self._headers = headers
+        self._body = body
+
+    # -- query ------------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _parameters(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, value in parse_qsl(self._query, keep_blank_values=True, errors="replace") if self._query else ():
+            found.setdefault(name, []).append(value)
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of a parameter."""
+        return self._parameters.get(name, [])
+
+    def text(self, name: str) -> str | None:
+        """The first value of a parameter, None where it was not given."""
+        values = self._parameters.get(name)
+        return values[0] if values else None
+
+    def number(self, name: str) -> int | None:
+        """A whole number of 32 bits."""
+        text = self.text(name)
+        if not text:
+            return None
+        digits = text.removeprefix("-").removeprefix("+")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and int(text) in _INT32):
+            raise UnreadableParameter(f"{name}: must be a whole number of 32 bits, not {text!r}")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """A truth value; everything but `true` is false."""
+        return (self.text(name) or "").lower() == "true"
+
+    def fetches_all(self) -> bool:
+        """The parameter `fetch`: MINIMAL (the default) or ALL."""
+        text = self.text("fetch")
+        if text not in (None, "", "MINIMAL", "ALL"):
+            raise UnreadableParameter(f"fetch: must be MINIMAL or ALL, not {text!r}")
+        return text == "ALL"
+
+    def key(self, name: str) -> ContentKey | None:
+        """A content key in any of its encodings; None where it is missing or has no elements."""
+        text = self.text(name)
+        key = None if text is None else keys.decode(text)
+        return key if key is not None and key.elements else None
+
+    # -- headers ----------------------------------------------------------------------------------------------------------------
+
+    def headers(self, name: bytes) -> list[str]:
+        """Every value of a header (name in lower case); UTF-8 where it is that, else Latin-1."""
+        return [_header_text(value) for found, value in self._headers if found == name]
+
+    def headers_from(self, prefix: bytes) -> Iterable[tuple[str, str]]:
+        """(rest of the name, value) of all headers whose name begins with a prefix."""
+        return [(name[len(prefix) :].decode("latin-1"), _header_text(value)) for name, value in self._headers if name.startswith(prefix)]
+
+    # -- body -------------------------------------------------------------------------------------------------------------------
+
+    def json(self) -> Any:
+        """The body's JSON value; None for an empty one and for null."""
+        text = self._body.removeprefix(b"\xef\xbb\xbf")
+        if not text.strip():
+            return None
+        try:
+            return _decode(text)
+        except RecursionError:
+            raise InvalidInput("body: is nested too deeply") from None
+        except (DecodeError, UnicodeDecodeError, ValueError) as error:
+            raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
+
+    def needed_json(self, parameter: str) -> Any:
+        """The body's JSON value, which has to be there."""
+        value = self.json()
+        if value is None:
+            raise InvalidInput(f"{parameter}: must not be null")
+        return value
+
+
+_decode = json.Decoder().decode
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _header_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

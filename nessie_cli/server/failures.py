@@ -1,0 +1,57 @@
+"""How a request can fail: the status and the error body that its client gets. No detail of the store and no stack trace leaves the server."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nessie_cli.errors import DamagedObject, InvalidInput, NessieError, OutcomeUnknown, StoreUnavailable
+from nessie_cli.wire.encode import Json, encode_error
+
+RETRY_AFTER = "2"
+"""Seconds that a client is asked to wait when the store is away or busy."""
+UNEXPECTED = "The server failed on this request; its log says why, under the request id of the answer"
+_AWAY = "The store cannot be used at the moment; nothing was written"
+_UNKNOWN_OUTCOME = "The connection to the store was lost while it was written; read the reference to see whether the request was carried out"
+_DAMAGED = "A stored object that this request needs is damaged or missing; `nessie fsck` on the server names it"
+_DETAILS_SINCE = 2
+
+
+class HttpFault(InvalidInput):
+    """A request that is refused before the API looks at it: unknown path or method, media type, size."""
+
+    def __init__(self, status: int, message: str, code: str = "UNKNOWN") -> None:
+        super().__init__(message)
+        self.status = status  # type: ignore[misc]
+        self.code = code  # type: ignore[misc]
+
+
+class InternalFault(NessieError):
+    """What a client is told of a failure that is not its own."""
+
+    code: ClassVar[str] = "UNKNOWN"
+    status: ClassVar[int] = 500
+
+
+class Unavailable(NessieError):
+    """What a client is told when the store is away."""
+
+    code: ClassVar[str] = "SERVICE_UNAVAILABLE"
+    status: ClassVar[int] = 503
+
+
+def told(error: Exception) -> NessieError:
+    """The error as a client may see it."""
+    if isinstance(error, OutcomeUnknown):
+        return InternalFault(_UNKNOWN_OUTCOME)
+    if isinstance(error, DamagedObject):
+        return InternalFault(_DAMAGED)
+    if isinstance(error, StoreUnavailable):
+        return Unavailable(_AWAY)
+    return error if isinstance(error, NessieError) else InternalFault(UNEXPECTED)
+
+
+def error_body(error: NessieError, client_spec: str) -> Json:
+    """The body of an error answer; `errorDetails` only for clients that announce specification 2 or newer (reference 8.1)."""
+    spec = client_spec.strip()
+    details = spec.isascii() and spec.isdigit() and len(spec) <= 9 and int(spec) >= _DETAILS_SINCE  # noqa: PLR2004 - no number of a specification is longer
+    return encode_error(error, details=details)

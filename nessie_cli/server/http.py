@@ -1,0 +1,100 @@
+"""HTTP around the handlers: headers that decide whether a request is taken, bodies within their limits, answers as bytes."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from nessie_cli.server.failures import HttpFault
+
+Headers = list[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+COMPRESSED_FROM = 2048
+"""Answers of so many bytes are compressed for clients that take gzip."""
+
+
+class Limits(NamedTuple):
+    """How much of a request is read. Bytes; `body` as it is sent, `decompressed` what it may become."""
+
+    body: int = 64 * 1024 * 1024
+    decompressed: int = 256 * 1024 * 1024
+
+
+class Reply(NamedTuple):
+    """An answer ready to be sent."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """The first value of a header, empty where there is none."""
+    return next((value for found, value in headers if found == name), b"")
+
+
+def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the header `Accept` lets JSON pass; one that is missing or empty does."""
+    accept = b",".join(value for name, value in headers if name == b"accept").strip()
+    return not accept or any(_lets_json_pass(part) for part in accept.lower().split(b","))
+
+
+def _lets_json_pass(media_range: bytes) -> bool:
+    kind, *parameters = (part.strip() for part in media_range.split(b";"))
+    refused = any(parameter.replace(b" ", b"") in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000") for parameter in parameters)
+    return kind in (JSON, b"application/*", b"*/*") and not refused
+
+
+def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a body that is announced as anything but JSON; one that is not announced is taken for JSON."""
+    announced = header(headers, b"content-type")
+    if announced and announced.partition(b";")[0].strip().lower() != JSON:
+        raise HttpFault(415, "HTTP 415 Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE")
+
+
+def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the client takes a compressed answer."""
+    for part in header(headers, b"accept-encoding").lower().split(b","):
+        coding, _, quality = part.partition(b";")
+        if coding.strip() == b"gzip":
+            return quality.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
+    return False
+
+
+def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
+    """The reply, compressed where that is worth it and the client takes it."""
+    if len(reply.body) < COMPRESSED_FROM or not takes_gzip(headers):
+        return reply
+    return Reply(reply.status, [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")], gzip.compress(reply.body, 1))
+
+
+def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
+    """The body without its content coding; raises for one that is damaged, unknown, or becomes too large."""
+    codings = [coding.strip() for coding in header(headers, b"content-encoding").lower().split(b",") if coding.strip()]
+    for coding in reversed(codings):
+        if coding in (b"gzip", b"x-gzip", b"deflate"):
+            body = _inflate(body, limits.decompressed) if body else body
+        elif coding != b"identity":
+            raise HttpFault(415, f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are", "UNSUPPORTED_MEDIA_TYPE")
+    return body
+
+
+def _inflate(body: bytes, most: int) -> bytes:
+    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    try:
+        data = inflater.decompress(body, most + 1)
+    except zlib.error as error:
+        raise HttpFault(400, f"body: cannot be decompressed: {error}", "BAD_REQUEST") from None
+    if len(data) > most:
+        raise too_large(f"decompressed is larger than {most} bytes")
+    if not inflater.eof:
+        raise HttpFault(400, "body: the compressed data ends too early", "BAD_REQUEST")
+    return data
+
+
+def too_large(problem: str) -> HttpFault:
+    """The error for a body beyond a limit."""
+    return HttpFault(413, f"body: {problem}", "BAD_REQUEST")

@@ -1,0 +1,112 @@
+"""The listings that both versions of the API offer: references, commits, keys, differences; filtered and cut into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference
+from nessie_cli.server.call import Call
+from nessie_cli.server.paging import from_token, key_from_token, key_token, limit, page, token
+from nessie_cli.server.targets import Target, commit, parse_spec
+from nessie_cli.wire import keys
+
+Test = Callable[[Any], bool]
+MOST_COMMITS = 250
+"""The largest page of a log, and the size of one where nothing is said (reference 10.2)."""
+
+
+def filter_of(call: Call, kind: str) -> Test | None:
+    """The test of the parameter `filter`; None where there is none. Compiled even if there is nothing to filter."""
+    text = call.text("filter")
+    if not text:
+        return None
+    from nessie_cli.wire.filters import FilterKind, compile_filter
+
+    return compile_filter(FilterKind(kind), text)
+
+
+def references(call: Call, records: int | None, page_token: str | None) -> tuple[list[Reference], str | None]:
+    """A page of references, and the token of the next."""
+    metadata = call.fetches_all()
+    test = filter_of(call, "references")
+    start = from_token(page_token) if page_token else ""
+    found, behind = page(call.repository.references(start=start, metadata=metadata), limit(records), test)
+    return found, None if behind is None else token(behind.name)
+
+
+def log(call: Call, start: str, oldest: str | None, records: int | None) -> tuple[list[LogEntry], str | None]:
+    """A page of the log from a commit on; the oldest commit ends it, whether the filter lets it pass or not."""
+    operations = call.fetches_all()
+    test = filter_of(call, "log")
+    most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
+    entries = call.repository.log(f"@{start}", operations=operations)
+    found, behind = page(_until(entries, oldest) if oldest else entries, most, test)
+    return found, None if behind is None else behind.hash
+
+
+def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
+    for entry in entries:
+        yield entry
+        if entry.hash == oldest:
+            return
+
+
+def token_start(call: Call, page_token: str) -> str:
+    """The commit that the token of a log names."""
+    return commit(call.repository, parse_spec(page_token, "page token"), "Token pagination hash")
+
+
+def oldest_of(text: str | None) -> Target | None:
+    """The commit that ends a log."""
+    return parse_spec(text, "limit-hash") if text else None
+
+
+def key_range(call: Call) -> KeyRange:
+    """The parameters `key`, `min-key`, `max-key` and `prefix-key`."""
+    wanted = [keys.decode(text) for text in call.texts("key")]
+    found = KeyRange(
+        keys=tuple(key for key in wanted if key.elements) if wanted else None,
+        minimum=call.key("min-key"),
+        maximum=call.key("max-key"),
+        prefix=call.key("prefix-key"),
+    )
+    if found.prefix is not None and (found.minimum is not None or found.maximum is not None):
+        raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
+    return found
+
+
+def _from(wanted: KeyRange, start: ContentKey | None) -> tuple[KeyRange, ContentKey | None]:
+    """The range from a key on, and the prefix that a repository is not asked for because it takes no bound beside it."""
+    if start is None:
+        return wanted, None
+    minimum = max(start, wanted.minimum) if wanted.minimum else start
+    return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
+
+
+def entries(
+    call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False
+) -> tuple[list[Entry], str | None]:
+    """A page of keys."""
+    test = filter_of(call, "entries")
+    rest, prefix = _from(wanted, key_from_token(page_token) if page_token else None)
+    items: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest, content=content)
+    if prefix is not None:
+        items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
+    found, behind = page(items, limit(records), test)
+    return found, None if behind is None else key_token(behind.key)
+
+
+def differences(
+    call: Call, before: Reference, after: Reference, wanted: KeyRange, *, records: int | None = None, page_token: str | None = None
+) -> tuple[list[DiffEntry], str | None]:
+    """A page of a difference."""
+    test = filter_of(call, "diff")
+    rest, prefix = _from(wanted, key_from_token(page_token) if page_token else None)
+    items: Iterable[DiffEntry] = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
+    if prefix is not None:
+        items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
+    found, behind = page(items, limit(records), test)
+    return found, None if behind is None else key_token(behind.key)

@@ -1,0 +1,218 @@
+"""Every route of the REST API, v2 and v1, as one table: requests are matched by it, and the OpenAPI document is made from it."""
+
+from __future__ import annotations
+
+from nessie_cli.server import v1_namespaces, v1_reading, v1_references, v1_writing, v2_config, v2_reading, v2_references, v2_writing
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.table import Param, Route
+from nessie_cli.wire import encode_v1
+
+_FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
+_FILTER = Param("filter", "string", "a CEL expression; records for which it is not true are left out")
+_MOST = Param("max-records", "integer", "the largest number of records in a page")
+_TOKEN = Param("page-token", "string", "the token of the page before")
+_KEYS = (
+    Param("key", "key", "only this key; may be repeated", many=True),
+    Param("min-key", "key", "only this key and greater ones"),
+    Param("max-key", "key", "only this key and smaller ones"),
+    Param("prefix-key", "key", "only this key and those below it"),
+)
+_CONTENT_FLAGS = (
+    Param("with-doc", "boolean", "accepted; there is no documentation"),
+    Param("for-write", "boolean", "accepted; reading for a write is reading"),
+)
+_TYPE = Param("type", "string", "branch or tag")
+_V1_MOST = Param("maxRecords", "integer", _MOST.meaning)
+_V1_TOKEN = Param("pageToken", "string", _TOKEN.meaning)
+_EXPECTED = Param("expectedHash", "hash", "where the reference was when the client read it", required=True)
+_ON_REF = Param("hashOnRef", "string", "the commit to read at, relative parts behind it; HEAD where it is missing")
+
+
+def _v1_config(call: Call) -> Answer:
+    """What old clients ask first."""
+    return Answer(encode_v1.config(call.repository.config()))
+
+
+V2 = (
+    Route("GET", "config", v2_config.get_config, "Configuration of the server", "NessieConfiguration"),
+    Route(
+        "GET",
+        "config/repository",
+        v2_config.get_repository_config,
+        "Stored configuration of the repository",
+        "RepositoryConfigResponse",
+        (Param("type", "string", "a type of configuration object; may be repeated", many=True),),
+    ),
+    Route(
+        "POST",
+        "config/repository",
+        v2_config.post_repository_config,
+        "Store a configuration object",
+        "UpdateRepositoryConfigResponse",
+        body="UpdateRepositoryConfigRequest",
+        writes=True,
+    ),
+    Route("GET", "trees", v2_references.list_references, "References", "ReferencesResponse", (_FETCH, _FILTER, _MOST, _TOKEN)),
+    Route(
+        "POST",
+        "trees",
+        v2_references.create_reference,
+        "Create a branch or tag",
+        "SingleReferenceResponse",
+        (Param("name", "string", "its name", required=True), Param("type", "string", "branch or tag", required=True)),
+        body="Reference",
+        writes=True,
+    ),
+    Route("GET", "trees/{ref}", v2_references.get_reference, "One reference", "SingleReferenceResponse", (_FETCH,)),
+    Route(
+        "PUT", "trees/{ref}", v2_references.assign_reference, "Assign a reference", "SingleReferenceResponse", (_TYPE,), body="Reference", writes=True
+    ),
+    Route("DELETE", "trees/{ref}", v2_references.delete_reference, "Delete a reference", "SingleReferenceResponse", (_TYPE,), writes=True),
+    Route(
+        "GET",
+        "trees/{ref}/recent-changes",
+        v2_reading.get_recent_changes,
+        "Where a reference has been lately",
+        "ReferenceHistoryResponse",
+        (Param("scan-commits", "integer", "how many commits to look through"),),
+    ),
+    Route(
+        "GET",
+        "trees/{ref}/entries",
+        v2_reading.get_entries,
+        "Keys of a commit's state",
+        "EntriesResponse",
+        (*_KEYS, _FILTER, Param("content", "boolean", "contents as well"), _MOST, _TOKEN),
+    ),
+    Route(
+        "GET",
+        "trees/{ref}/history",
+        v2_reading.get_history,
+        "Commits, newest first",
+        "LogResponse",
+        (Param("limit-hash", "string", "the oldest commit, included"), _FILTER, _FETCH, _MOST, _TOKEN),
+    ),
+    Route("GET", "trees/{from}/diff/{to}", v2_reading.get_diff, "What differs between two commits", "DiffResponse", (*_KEYS, _FILTER, _MOST, _TOKEN)),
+    Route("GET", "trees/{ref}/contents/{key}", v2_reading.get_content, "One content", "ContentResponse", _CONTENT_FLAGS),
+    Route("GET", "trees/{ref}/contents", v2_reading.get_contents, "Several contents", "GetMultipleContentsResponse", (_KEYS[0], *_CONTENT_FLAGS)),
+    Route(
+        "POST",
+        "trees/{ref}/contents",
+        v2_reading.post_contents,
+        "Several contents",
+        "GetMultipleContentsResponse",
+        _CONTENT_FLAGS,
+        body="GetMultipleContentsRequest",
+    ),
+    Route("POST", "trees/{ref}/history/commit", v2_writing.post_commit, "Commit operations", "CommitResponse", body="Operations", writes=True),
+    Route("POST", "trees/{ref}/history/merge", v2_writing.post_merge, "Merge into a branch", "MergeResponse", body="Merge", writes=True),
+    Route(
+        "POST",
+        "trees/{ref}/history/transplant",
+        v2_writing.post_transplant,
+        "Transplant commits onto a branch",
+        "MergeResponse",
+        body="Transplant",
+        writes=True,
+    ),
+)
+"""Below `/api/v2`."""
+
+V1 = (
+    Route("GET", "config", _v1_config, "Configuration of the server", "NessieConfigurationV1"),
+    Route("GET", "trees", v1_references.list_references, "References", "ReferencesResponseV1", (_V1_MOST, _V1_TOKEN, _FETCH, _FILTER)),
+    Route("GET", "trees/tree", v1_references.get_default_branch, "The default branch", "ReferenceV1"),
+    Route(
+        "POST",
+        "trees/tree",
+        v1_references.create_reference,
+        "Create a branch or tag",
+        "ReferenceV1",
+        (Param("sourceRefName", "string", "the reference that the commit is on"),),
+        body="Reference",
+        writes=True,
+    ),
+    Route("GET", "trees/tree/{ref}", v1_references.get_reference, "One reference", "ReferenceV1", (_FETCH,)),
+    Route(
+        "GET",
+        "trees/tree/{ref}/entries",
+        v1_reading.get_entries,
+        "Keys of a commit's state",
+        "EntriesResponseV1",
+        (_V1_MOST, _V1_TOKEN, _ON_REF, Param("namespaceDepth", "integer", "the number of elements to which keys are cut"), _FILTER),
+    ),
+    Route(
+        "GET",
+        "trees/tree/{ref}/log",
+        v1_reading.get_log,
+        "Commits, newest first",
+        "LogResponseV1",
+        (
+            _V1_MOST,
+            _V1_TOKEN,
+            Param("startHash", "hash", "the oldest commit, included"),
+            Param("endHash", "string", "the youngest commit"),
+            _FILTER,
+            _FETCH,
+        ),
+    ),
+    Route("PUT", "trees/{kind}/{ref}", v1_references.assign_reference, "Assign a reference", "", (_EXPECTED,), body="Reference", writes=True, status=204),
+    Route("DELETE", "trees/{kind}/{ref}", v1_references.delete_reference, "Delete a reference", "", (_EXPECTED,), writes=True, status=204),
+    Route("POST", "trees/branch/{ref}/commit", v1_writing.post_commit, "Commit operations", "ReferenceV1", (_EXPECTED,), body="Operations", writes=True),
+    Route("POST", "trees/branch/{ref}/merge", v1_writing.post_merge, "Merge into a branch", "MergeResponseV1", (_EXPECTED,), body="Merge", writes=True),
+    Route(
+        "POST",
+        "trees/branch/{ref}/transplant",
+        v1_writing.post_transplant,
+        "Transplant commits onto a branch",
+        "MergeResponseV1",
+        (_EXPECTED, Param("message", "string", "the message, where one commit is transplanted")),
+        body="Transplant",
+        writes=True,
+    ),
+    Route(
+        "GET",
+        "contents/{key}",
+        v1_reading.get_content,
+        "One content",
+        "Content",
+        (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
+    ),
+    Route(
+        "POST",
+        "contents",
+        v1_reading.post_contents,
+        "Several contents",
+        "GetMultipleContentsResponseV1",
+        (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
+        body="GetMultipleContentsRequest",
+    ),
+    Route("GET", "diffs/{range}", v1_reading.get_diff, "What differs between two commits", "DiffResponseV1"),
+    Route("PUT", "namespaces/namespace/{ref}/{name}", v1_namespaces.put_namespace, "Create a namespace", "Content", body="Content", writes=True),
+    Route("GET", "namespaces/namespace/{ref}/{name}", v1_namespaces.get_namespace, "One namespace", "Content", (_ON_REF,)),
+    Route("DELETE", "namespaces/namespace/{ref}/{name}", v1_namespaces.delete_namespace, "Delete a namespace", "", writes=True, status=204),
+    Route(
+        "POST",
+        "namespaces/namespace/{ref}/{name}",
+        v1_namespaces.post_namespace,
+        "Change the properties of a namespace",
+        "",
+        body="NamespaceUpdate",
+        writes=True,
+        status=204,
+    ),
+    Route(
+        "GET",
+        "namespaces/{ref}",
+        v1_namespaces.get_namespaces,
+        "Namespaces",
+        "NamespacesResponse",
+        (Param("name", "key", "a namespace, itself and those below it"), _ON_REF),
+    ),
+)
+"""Below `/api/v1`."""
+
+ROUTES = (
+    *(route._replace(path=f"/api/v2/{route.path}") for route in V2),
+    *(route._replace(path=f"/api/v1/{route.path}") for route in V1),
+)

@@ -1,0 +1,143 @@
+"""The route table: which function answers which method and path, and what is known of it for the OpenAPI document.
+
+Paths are matched raw: split at each literal slash, each segment percent-decoded once, so `%2F` stays inside a name. A reference may also be written
+with literal slashes when an `@` ends its name (`trees/a/b@/entries`, reference 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from nessie_cli.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from nessie_cli.server.call import Answer, Call
+
+_REFERENCES = frozenset({"{ref}", "{from}", "{to}"})
+_BAD_ESCAPE = "path: a '%' is not followed by two hexadecimal digits"
+
+
+class Param(NamedTuple):
+    """A query parameter: its name, its type in JSON Schema's words, whether it may be repeated, and what it means."""
+
+    name: str
+    type: str
+    meaning: str
+    many: bool = False
+    required: bool = False
+
+
+class Route(NamedTuple):
+    """One line of the table. `writes` sends the handler to the writing thread; `body` and `answer` name schemas of the OpenAPI document."""
+
+    method: str
+    path: str
+    handler: Callable[[Call], Answer]
+    summary: str
+    answer: str
+    query: tuple[Param, ...] = ()
+    body: str = ""
+    writes: bool = False
+    status: int = 200
+
+
+class Match(NamedTuple):
+    """The route of a request and the decoded segments of its path, by their names in the pattern."""
+
+    route: Route
+    segments: Mapping[str, str]
+
+
+class NoRoute(Exception):
+    """No route takes this request; `allowed` are the methods of the path, none where the path is unknown."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        super().__init__()
+        self.allowed = sorted(allowed)
+
+
+class RouteTable:
+    """Finds the route of a method and raw path."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = tuple(routes)
+        self._by_length: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
+        for route in self.routes:
+            pattern = tuple(route.path.split("/"))
+            self._by_length.setdefault(len(pattern), []).append((pattern, route))
+
+    def match(self, method: str, raw_path: str) -> Match:
+        """The route of a request; raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded. HEAD is answered by GET's route."""
+        method = "GET" if method == "HEAD" else method
+        raw = raw_path[:-1] if raw_path.endswith("/") else raw_path
+        segments = raw.split("/")
+        allowed: set[str] = set()
+        for pattern, route in self._by_length.get(len(segments), ()):
+            bound = _bind(pattern, segments)
+            if bound is not None:
+                if route.method == method:
+                    return Match(route, _decoded(bound))
+                allowed.add(route.method)
+        return self._match_slashes(method, segments, allowed)
+
+    def _match_slashes(self, method: str, segments: list[str], allowed: set[str]) -> Match:
+        """References whose names are written with literal slashes."""
+        if any(_ends_a_name(segment) for segment in segments):
+            for length in sorted(self._by_length, reverse=True):
+                for pattern, route in self._by_length[length] if length < len(segments) else ():
+                    bound = _bind_slashes(pattern, segments)
+                    if bound is not None:
+                        if route.method == method:
+                            return Match(route, _decoded(bound))
+                        allowed.add(route.method)
+        raise NoRoute(allowed)
+
+
+def _bind(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
+    bound = {}
+    for wanted, segment in zip(pattern, segments, strict=True):
+        if wanted[:1] == "{":
+            if not segment:
+                return None
+            bound[wanted[1:-1]] = segment
+        elif wanted != segment:
+            return None
+    return bound
+
+
+def _ends_a_name(segment: str) -> bool:
+    return "@" in segment or "%40" in segment
+
+
+def _bind_slashes(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
+    """As `_bind`, where a reference may reach over several segments, up to the first one with an `@`."""
+    if not pattern:
+        return None if segments else {}
+    if not segments:
+        return None
+    wanted = pattern[0]
+    if wanted[:1] != "{":
+        return _bind_slashes(pattern[1:], segments[1:]) if wanted == segments[0] else None
+    name = wanted[1:-1]
+    if segments[0] and (rest := _bind_slashes(pattern[1:], segments[1:])) is not None:
+        return {name: segments[0], **rest}
+    end = next((i for i, segment in enumerate(segments) if _ends_a_name(segment)), 0) if wanted in _REFERENCES else 0
+    if not end or (rest := _bind_slashes(pattern[1:], segments[end + 1 :])) is None:
+        return None
+    return {name: "/".join(segments[: end + 1]), **rest}
+
+
+def _decoded(bound: Mapping[str, str]) -> dict[str, str]:
+    return {name: decode_segment(segment) for name, segment in bound.items()}
+
+
+def decode_segment(segment: str) -> str:
+    """A path segment, percent-decoded once; bytes that are no UTF-8 become U+FFFD."""
+    if "%" not in segment:
+        return segment
+    for escape in segment.split("%")[1:]:
+        if len(escape) < 2 or not all(c in "0123456789abcdefABCDEF" for c in escape[:2]):  # noqa: PLR2004 - two digits make a byte
+            raise InvalidInput(_BAD_ESCAPE)
+    return unquote(segment, errors="replace")

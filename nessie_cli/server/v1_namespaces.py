@@ -1,0 +1,140 @@
+"""API v1: namespaces (reference 15.5). Each call is one read or one commit on HEAD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from msgspec import structs
+
+from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.model import CommitMeta, ContentKey, Delete, KeyRange, Namespace, Operation, Put, Reference
+from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.v1_reading import reference_at
+from nessie_cli.server.v2_writing import branch_of
+from nessie_cli.server.targets import Target
+from nessie_cli.wire import keys
+from nessie_cli.wire.bodies import decode_namespace_update
+from nessie_cli.wire.decode import decode_content_value
+from nessie_cli.wire.encode import encode_content
+from nessie_cli.server.v1_references import check_name_v1
+
+
+class NamespaceNotFound(ContentNotFound):
+    """No namespace has this name. `key` is its key."""
+
+    code = "NAMESPACE_NOT_FOUND"
+
+    def __init__(self, key: ContentKey) -> None:
+        super().__init__(f"Namespace '{key.plain}' does not exist", key)
+
+
+class NamespaceExists(NessieError):
+    """A namespace, or another content, has this name."""
+
+    code: ClassVar[str] = "NAMESPACE_ALREADY_EXISTS"
+    status: ClassVar[int] = 409
+
+
+class NamespaceNotEmpty(NessieError):
+    """There is content below the namespace."""
+
+    code: ClassVar[str] = "NAMESPACE_NOT_EMPTY"
+    status: ClassVar[int] = 409
+
+
+def _at(call: Call, method: str) -> Reference:
+    return reference_at(call, call.segments["ref"], call.text("hashOnRef"), place=f"{method}.refName")
+
+
+def _below(call: Call, at: Reference, key: ContentKey) -> Iterable[ContentKey]:
+    """The keys below a namespace that are no namespaces."""
+    for entry in call.repository.entries(f"@{at.hash}", KeyRange(prefix=key)):
+        if entry.key != key and entry.type != Namespace.type:
+            yield entry.key
+
+
+def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
+    """The namespace of a key: stored, or implied by the keys of contents below it (then without an id)."""
+    found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    if isinstance(found, Namespace):
+        return found
+    if found is None and key.elements and any(True for _ in _below(call, at, key)):
+        return Namespace(elements=key.elements)
+    raise NamespaceNotFound(key)
+
+
+def get_namespace(call: Call) -> Answer:
+    """One namespace."""
+    return Answer(encode_content(_find(call, _at(call, "getNamespace"), keys.decode(call.segments["name"]))))
+
+
+def get_namespaces(call: Call) -> Answer:
+    """A namespace and all below it, stored and implied ones; all of them where no name is given."""
+    at = _at(call, "getNamespaces")
+    prefix = keys.decode(call.text("name") or "")
+    found: dict[ContentKey, Namespace] = {}
+    for entry in call.repository.entries(f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True):
+        if isinstance(entry.content, Namespace):
+            found[entry.key] = entry.content
+        for length in range(max(1, len(prefix.elements)), len(entry.key.elements)):
+            implied = ContentKey(entry.key.elements[:length])
+            found.setdefault(implied, Namespace(elements=implied.elements))
+    return Answer({"namespaces": [encode_content(found[key]) for key in sorted(found)]})
+
+
+def put_namespace(call: Call) -> Answer:
+    """Create the namespace of the body; the name in the path is not looked at."""
+    body = call.needed_json("createNamespace.namespace")
+    wanted = decode_content_value(body, "namespace")
+    if not isinstance(wanted, Namespace):
+        raise InvalidInput(f"namespace.type: must be NAMESPACE, not {wanted.type_name}")
+    if not wanted.elements:
+        raise InvalidInput("Namespace name must not be empty")
+    key = ContentKey(wanted.elements)
+    branch = _branch(call)
+    existing = call.repository.contents(f"@{branch.hash}", [key]).get(key)
+    if existing is not None and not isinstance(existing, Namespace):
+        raise NamespaceExists(f"Another content object with name '{key.plain}' already exists")
+    if existing is not None or any(True for _ in _below(call, branch, key)):
+        raise NamespaceExists(f"Namespace '{key.plain}' already exists")
+    _commit(call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'")
+    return Answer(encode_content(_find(call, call.repository.reference(branch.name), key)))
+
+
+def delete_namespace(call: Call) -> Answer:
+    """Delete an empty namespace."""
+    key = keys.decode(call.segments["name"])
+    branch = _branch(call)
+    found = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
+    if not isinstance(found, Namespace):
+        raise NamespaceNotFound(key)
+    if any(True for _ in _below(call, branch, key)):
+        raise NamespaceNotEmpty(f"Namespace '{key.plain}' is not empty")
+    _commit(call, branch, Delete(key), f"delete namespace '{keys.encode_canonical(key)}'")
+    return NO_CONTENT
+
+
+def post_namespace(call: Call) -> Answer:
+    """Change the properties of a namespace: removals first, then updates."""
+    updates, removals = decode_namespace_update(call.needed_json("updateProperties.namespaceUpdate"))
+    key = keys.decode(call.segments["name"])
+    branch = _branch(call)
+    found = _find(call, branch, key)
+    properties = {name: value for name, value in found.properties.items() if name not in removals} | updates
+    changed = structs.replace(found, properties=properties)
+    _commit(call, branch, Put(key, changed), f"update properties for namespace '{keys.encode_canonical(key)}'")
+    return NO_CONTENT
+
+
+def _branch(call: Call) -> Reference:
+    name = check_name_v1(call.segments["ref"], "refName")
+    return branch_of(call, Target(name), "commit")
+
+
+def _commit(call: Call, branch: Reference, operation: Operation, message: str) -> None:
+    try:
+        call.repository.commit(branch.name, [operation], CommitMeta(message), expected_hash=branch.hash)
+    except ReferenceConflict as conflict:
+        # The original reports any conflict here as a missing reference.
+        raise CommitNotFound(conflict.message, branch.name) from None

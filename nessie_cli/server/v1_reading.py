@@ -1,0 +1,129 @@
+"""API v1: log, entries, contents, differences (reference 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, Entry, Reference
+from nessie_cli.server import listings
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.paging import key_from_token, key_token, limit, page
+from nessie_cli.server.table import NoRoute
+from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
+from nessie_cli.server.v1_references import check_name_v1
+from nessie_cli.server.v2_reading import content_not_found
+from nessie_cli.wire import encode_v1, keys
+from nessie_cli.wire.bodies import decode_requested_keys
+from nessie_cli.wire.encode import encode_content, encode_page
+from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.model import KeyRange
+
+_NAMESPACE = "NAMESPACE"
+_DOTS = "..."
+
+
+def reference_at(call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash") -> Reference:
+    """The reference at which to read: a name, and a hash with optional relative parts."""
+    check_name_v1(name, place)
+    spec = Target(None) if hash_ is None else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
+    if name != DETACHED:
+        named(call.repository, name)
+    return read_at(call.repository, Target(name, spec.hash, spec.steps), what)
+
+
+def get_log(call: Call) -> Answer:
+    """A page of the log: `endHash` is where it begins, `startHash` where it ends."""
+    oldest = call.text("startHash")
+    if oldest is not None:
+        plain_hash(oldest, "getCommitLog.params.startHash")
+    start = reference_at(call, call.segments["ref"], call.text("endHash"), place="getCommitLog.refName", what="Youngest hash").hash
+    page_token = call.text("pageToken")
+    if page_token:
+        start = listings.token_start(call, page_token)
+    found, token = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
+    return Answer(encode_page("logEntries", map(encode_v1.log_entry, found), token))
+
+
+# -- entries ------------------------------------------------------------------------------------------------------------------------------
+
+
+class _Name(NamedTuple):
+    """A key as the listing shows it: cut to the depth that was asked for."""
+
+    type: str
+    key: ContentKey
+
+
+def get_entries(call: Call) -> Answer:
+    """A page of keys; with `namespaceDepth` only those of that many elements, and longer ones as the namespace they are in."""
+    depth = call.number("namespaceDepth") or 0
+    records, page_token = call.number("maxRecords"), call.text("pageToken")
+    at = reference_at(call, call.segments["ref"], call.text("hashOnRef"), place="getEntries.refName")
+    test = listings.filter_of(call, "entries")
+    start = KeyRange(minimum=key_from_token(page_token)) if page_token else ALL_KEYS
+    entries: Iterable[Entry] = call.repository.entries(f"@{at.hash}", start)
+    names = _cut((entry for entry in entries if test is None or test(entry)), depth)
+    found, behind = page(names, limit(records))
+    return Answer(encode_page("entries", (encode_v1.entry(*name) for name in found), behind and key_token(behind.key)))
+
+
+def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
+    last = None
+    for entry in entries:
+        length = len(entry.key.elements)
+        if depth > 0 and length < depth:
+            continue
+        name = _Name(entry.type, entry.key) if depth <= 0 or length == depth else _Name(_NAMESPACE, ContentKey(entry.key.elements[:depth]))
+        if name.key != last:
+            yield name
+        last = name.key
+
+
+# -- contents and differences -------------------------------------------------------------------------------------------------------------
+
+
+def _content_place(call: Call, method: str) -> tuple[Reference, str]:
+    name = call.text("ref")
+    if name is not None:
+        check_name_v1(name, f"{method}.ref")
+    at = reference_at(call, name or call.default_branch, call.text("hashOnRef"), place=f"{method}.ref")
+    return at, name or call.default_branch
+
+
+def get_content(call: Call) -> Answer:
+    """One content."""
+    key = keys.decode(call.segments["key"])
+    at, name = _content_place(call, "getContent")
+    found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    if found is None:
+        raise content_not_found(key, name)
+    return Answer(encode_content(found))
+
+
+def post_contents(call: Call) -> Answer:
+    """Several contents."""
+    wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
+    at, _ = _content_place(call, "getMultipleContents")
+    return Answer(encode_v1.contents(call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])))
+
+
+def get_diff(call: Call) -> Answer:
+    """What differs between two commits, whole: `from[*hash]...to[*hash]`."""
+    left, dots, right = call.segments["range"].partition(_DOTS)
+    if not dots or not left or not right:
+        raise NoRoute(())
+    before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
+    found, _ = listings.differences(call, before, after, ALL_KEYS)
+    return Answer(encode_v1.diff(found))
+
+
+def _side(call: Call, text: str, what: str) -> Reference:
+    name, _, hash_ = text.partition("*")
+    if name:
+        named(call.repository, name) if name != DETACHED else None
+    spec = parse_spec(hash_, what) if hash_ else Target(None)
+    if not name and spec.hash is None:
+        raise InvalidInput(f"{what} must be provided.")
+    return read_at(call.repository, Target(name or None, spec.hash, spec.steps), what)

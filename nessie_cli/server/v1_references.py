@@ -1,0 +1,76 @@
+"""API v1: references (reference 15)."""
+
+from __future__ import annotations
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ReferenceType
+from nessie_cli.server import listings
+from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.targets import DETACHED, Target, check_name, named, plain_hash
+from nessie_cli.server.v2_references import assign, create, delete
+from nessie_cli.wire import encode_v1
+from nessie_cli.wire.bodies import ReferenceBody, decode_reference
+from nessie_cli.wire.encode import encode_page, encode_reference
+
+
+def list_references(call: Call) -> Answer:
+    """Branches, then tags, by name."""
+    found, token = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
+    return Answer(encode_page("references", map(encode_v1.reference, found), token))
+
+
+def get_default_branch(call: Call) -> Answer:
+    """The default branch."""
+    return Answer(encode_reference(call.repository.reference(call.default_branch)))
+
+
+def get_reference(call: Call) -> Answer:
+    """One reference by its name."""
+    metadata = call.fetches_all()
+    name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
+    found = named(call.repository, name)
+    return Answer(encode_v1.reference(call.repository.reference(name, metadata=True) if metadata else found))
+
+
+def check_name_v1(name: str, place: str) -> str:
+    """A well-formed name; `-` is one, but no alias."""
+    return name if name == "-" else check_name(name, place)
+
+
+def create_reference(call: Call) -> Answer:
+    """A new branch or tag: the body names it and its commit, the query its source."""
+    source = call.text("sourceRefName")
+    if source is not None:
+        check_name_v1(source, "createReference.sourceRefName")
+    body = decode_reference(call.needed_json("createReference.reference"))
+    if body.type is ReferenceType.DETACHED:
+        raise InvalidInput("createReference.reference: only a branch or a tag can be created")
+    if source not in (None, DETACHED):
+        named(call.repository, source)
+    return Answer(encode_reference(create(call, body.type, body.name, ReferenceBody(body.type, "", body.hash))))
+
+
+def _kind(call: Call) -> ReferenceType:
+    text = call.segments["kind"].upper()
+    if text not in (ReferenceType.BRANCH, ReferenceType.TAG):
+        raise InvalidInput(f"type of the reference: must be 'branch' or 'tag', not {call.segments['kind']!r}")
+    return ReferenceType(text)
+
+
+def _target(call: Call, verb: str) -> Target:
+    hash_ = plain_hash(call.text("expectedHash"), f"{verb}.expectedHash")
+    return Target(check_name_v1(call.segments["ref"], f"{verb}.referenceName"), hash_)
+
+
+def assign_reference(call: Call) -> Answer:
+    """Point a branch or tag elsewhere."""
+    target = _target(call, "assignReference")
+    source = decode_reference(call.needed_json("assignReference.assignTo"))
+    assign(call, target, _kind(call), source)
+    return NO_CONTENT
+
+
+def delete_reference(call: Call) -> Answer:
+    """Delete a branch or tag."""
+    delete(call, _target(call, "deleteReference"), _kind(call))
+    return NO_CONTENT

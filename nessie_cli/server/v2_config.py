@@ -1,0 +1,36 @@
+"""API v2: configuration of the server and of the repository (reference 12.8, 13)."""
+
+from __future__ import annotations
+
+from msgspec import json
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.wire.encode import encode_config
+from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
+
+SETTING = "repository-config.{}"
+"""The setting of the repository that keeps an object, as JSON."""
+
+
+def get_config(call: Call) -> Answer:
+    """What clients ask first."""
+    return Answer(encode_config(call.repository.config()))
+
+
+def get_repository_config(call: Call) -> Answer:
+    """The stored configuration objects of the types asked for."""
+    wanted = dict.fromkeys(call.texts("type"))
+    for name in wanted:
+        if name not in TYPE_NAMES:
+            raise InvalidInput(f"No repository config type registered for name {name}")
+    settings = call.repository.config().settings if wanted else {}
+    found = [json.decode(settings[SETTING.format(name)]) for name in wanted if SETTING.format(name) in settings]
+    return Answer({"configs": found} if found else {})
+
+
+def post_repository_config(call: Call) -> Answer:
+    """Store a configuration object; answers the one that it replaces."""
+    name, value = decode_repository_config(call.needed_json("updateRepositoryConfig.repositoryConfigUpdate"))
+    previous = call.repository.put_setting(SETTING.format(name), json.encode(value).decode())
+    return Answer({"previous": None if previous is None else json.decode(previous)})

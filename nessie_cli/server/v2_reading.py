@@ -1,0 +1,143 @@
+"""API v2: history, entries, differences, contents, recent changes (reference 10, 11, 12.7)."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
+from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
+from nessie_cli.server import listings
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.changes import former_heads
+from nessie_cli.server.targets import Target, parse_segment, read_at
+from nessie_cli.server.v2_references import plain_name
+from nessie_cli.wire import keys
+from nessie_cli.wire.bodies import decode_requested_keys
+from nessie_cli.wire.encode import (
+    Json,
+    encode_commit_meta,
+    encode_content_response,
+    encode_contents_response,
+    encode_diff,
+    encode_entries,
+    encode_log,
+    encode_reference,
+)
+
+MOST_SCANNED = 1000
+"""Commits that recent changes look through at most."""
+
+
+def _at(call: Call, name: str = "ref", what: str = "Expected hash") -> Reference:
+    return read_at(call.repository, parse_segment(call.segments[name], call.default_branch), what)
+
+
+def get_history(call: Call) -> Answer:
+    """A page of the log."""
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    start = read_at(call.repository, target, "Youngest hash").hash
+    oldest = listings.oldest_of(call.text("limit-hash"))
+    limit = None if oldest is None else _oldest(call, target, oldest)
+    page_token = call.text("page-token")
+    if page_token:
+        start = listings.token_start(call, page_token)
+    found, token = listings.log(call, start, limit, call.number("max-records"))
+    return Answer(encode_log(found, token))
+
+
+def _oldest(call: Call, start: Target, oldest: Target) -> str:
+    """The hash of the oldest commit of a log. One without relative parts need not exist: it is never met then."""
+    if oldest.hash is not None and not oldest.steps:
+        return oldest.hash.lower()
+    return read_at(call.repository, Target(start.name if oldest.hash is None else None, oldest.hash, oldest.steps), "Oldest hash").hash
+
+
+def get_entries(call: Call) -> Answer:
+    """A page of keys."""
+    wanted = listings.key_range(call)
+    at = _at(call)
+    found, token = listings.entries(
+        call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content")
+    )
+    return Answer(encode_entries(found, at, token))
+
+
+def get_diff(call: Call) -> Answer:
+    """A page of what differs between two commits."""
+    wanted = listings.key_range(call)
+    before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
+    found, token = listings.differences(
+        call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token")
+    )
+    return Answer(encode_diff(found, before, after, token))
+
+
+def get_content(call: Call) -> Answer:
+    """One content."""
+    key = keys.decode(call.segments["key"])
+    if not key.elements:
+        raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
+    at = _at(call)
+    found = call.repository.contents(f"@{at.hash}", [key]).get(key)
+    if found is None:
+        raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
+    return Answer(encode_content_response(found, at))
+
+
+def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
+    """The error for a key that holds nothing; `where` is the reference as the original's message names it."""
+    return ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{where}'.", key)
+
+
+def get_contents(call: Call) -> Answer:
+    """Several contents, their keys in the query."""
+    return _contents(call, [keys.decode(text) for text in call.texts("key")])
+
+
+def post_contents(call: Call) -> Answer:
+    """Several contents, their keys in the body."""
+    return _contents(call, decode_requested_keys(call.needed_json("getMultipleContents.request")))
+
+
+def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
+    at = _at(call)
+    found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
+    return Answer(encode_contents_response(found, at))
+
+
+# -- recent changes -----------------------------------------------------------------------------------------------------------------------
+
+
+def get_recent_changes(call: Call) -> Answer:
+    """Where a reference was in the last minutes, and whether the commits are sound."""
+    reference = call.repository.reference(plain_name(call, "a reference history"))
+    scanned = min(call.number("scan-commits") or 0, MOST_SCANNED)
+    return Answer(
+        {
+            "reference": encode_reference(reference),
+            "current": _state(call, reference.hash),
+            "previous": [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
+            "commitLogConsistency": _scan(call, reference.hash, scanned) if scanned > 0 else "NOT_CHECKED",
+        }
+    )
+
+
+def _state(call: Call, hash_: str) -> Json:
+    consistency, meta = "COMMIT_CONSISTENT", None
+    if hash_ != NO_ANCESTOR:
+        try:
+            entry = call.repository.commit_at(f"@{hash_}")
+            meta = encode_commit_meta(entry.meta)
+        except DamagedObject:
+            consistency = "COMMIT_INCONSISTENT"
+    return {"commitHash": hash_, "commitConsistency": consistency, "meta": meta}
+
+
+def _scan(call: Call, hash_: str, commits: int) -> str:
+    """Read that many commits with their operations, and the keys of the newest."""
+    try:
+        for _ in islice(call.repository.log(f"@{hash_}", operations=True), commits):
+            pass
+    except DamagedObject:
+        return "COMMIT_INCONSISTENT"
+    return "COMMIT_CONSISTENT"

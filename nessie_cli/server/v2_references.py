@@ -1,0 +1,122 @@
+"""API v2: references (reference 12)."""
+
+from __future__ import annotations
+
+from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.server import listings
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.targets import DETACHED, Target, check_name, commit, expected, named, parse_segment, parse_spec
+from nessie_cli.wire.bodies import ReferenceBody, decode_reference
+from nessie_cli.wire.encode import encode_references, encode_single_reference
+
+_TYPES = {"branch": ReferenceType.BRANCH, "BRANCH": ReferenceType.BRANCH, "tag": ReferenceType.TAG, "TAG": ReferenceType.TAG}
+_TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
+
+
+def list_references(call: Call) -> Answer:
+    """Branches, then tags, by name."""
+    found, token = listings.references(call, call.number("max-records"), call.text("page-token"))
+    return Answer(encode_references(found, token))
+
+
+def plain_name(call: Call, forbidden: str) -> str:
+    """The reference of a path that may not carry a hash."""
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    if not target.is_plain:
+        raise InvalidInput(f"Hashes are not allowed when fetching {forbidden}")
+    assert target.name is not None
+    return target.name
+
+
+def get_reference(call: Call) -> Answer:
+    """One reference by its name."""
+    name = plain_name(call, "a reference by name")
+    return Answer(encode_single_reference(call.repository.reference(name, metadata=call.fetches_all())))
+
+
+def reference_type(call: Call, place: str) -> ReferenceType | None:
+    """The parameter `type`."""
+    text = call.text("type")
+    if text is not None and text not in _TYPES:
+        raise InvalidInput(f"{place}.type: {_TYPE_RULE}")
+    return None if text is None else _TYPES[text]
+
+
+def create_reference(call: Call) -> Answer:
+    """A new branch or tag."""
+    name, kind = call.text("name"), reference_type(call, "createReference")
+    if name is None:
+        raise InvalidInput("createReference.name: must not be null")
+    if kind is None:
+        raise InvalidInput("createReference.type: must not be null")
+    check_name(name, "createReference.name")
+    body = call.json()
+    source = None if body is None else decode_reference(body)
+    return Answer(encode_single_reference(create(call, kind, name, source)))
+
+
+def create(call: Call, kind: ReferenceType, name: str, source: ReferenceBody | None) -> Reference:
+    """Make a reference at the commit that a body names."""
+    check_new(name)
+    return call.repository.create_reference(kind, name, commit_of_body(call, source))
+
+
+def check_new(name: str) -> None:
+    """A name that may be given to a new reference."""
+    from nessie_cli.model import check_new_reference_name
+
+    check_new_reference_name(name)
+
+
+def commit_of_body(call: Call, source: ReferenceBody | None) -> str:
+    """The commit that a reference in a body names; the reference has to exist, and the hash has to be given."""
+    if source is not None and source.name and source.name not in (DETACHED, "-"):
+        named(call.repository, source.name)
+    if source is None or source.hash is None:
+        raise InvalidInput("Target hash must be provided.")
+    return commit(call.repository, parse_spec(source.hash, "hash"), "Target hash")
+
+
+def assign_reference(call: Call) -> Answer:
+    """Point a branch or tag elsewhere."""
+    kind = reference_type(call, "assignReference")
+    source = decode_reference(call.needed_json("assignReference.assignTo"))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    return Answer(encode_single_reference(assign(call, target, kind, source)))
+
+
+def assign(call: Call, target: Target, kind: ReferenceType | None, source: ReferenceBody) -> Reference:
+    """Point a reference at the commit that a body names."""
+    if target.name is None:
+        raise InvalidInput("Assignment target must be a branch or a tag.")
+    found = named(call.repository, target.name)
+    check_type(found, kind)
+    where = expected(call.repository, target)
+    to = commit_of_body(call, source)
+    return call.repository.assign_reference(found.name, to, expected_hash=where)
+
+
+def check_type(found: Reference, kind: ReferenceType | None) -> None:
+    """The type that a request demands of a reference."""
+    if kind is not None and found.type is not kind:
+        described = f"{'Branch' if found.type is ReferenceType.BRANCH else 'Tag'}Name{{name={found.name}}}"
+        raise InvalidInput(f"Expected reference type {kind.value} does not match existing reference {described}")
+
+
+def delete_reference(call: Call) -> Answer:
+    """Delete a branch or tag."""
+    kind = reference_type(call, "deleteReference")
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    return Answer(encode_single_reference(delete(call, target, kind)))
+
+
+def delete(call: Call, target: Target, kind: ReferenceType | None) -> Reference:
+    """Delete a reference that stands where the request says."""
+    if target.name is None:
+        raise ReferenceNotFound(f"Named reference '{DETACHED}' not found", DETACHED)
+    found = named(call.repository, target.name)
+    check_type(found, kind)
+    if found.name == call.default_branch:
+        raise InvalidInput(f"Default branch '{found.name}' cannot be deleted.")
+    return call.repository.delete_reference(found.name, expected_hash=expected(call.repository, target))

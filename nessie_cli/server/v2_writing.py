@@ -1,0 +1,92 @@
+"""API v2: commit, merge, transplant (reference 7, 9)."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from nessie_cli.errors import InvalidInput, MergeConflict
+from nessie_cli.model import CommitMeta, MergeResult, Reference, ReferenceType
+from nessie_cli.repository.base import MergeOptions
+from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.commit_meta import merged_with_headers
+from nessie_cli.server.targets import DETACHED, Target, absolute, commit, expected, named, parse_segment, parse_spec
+from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
+from nessie_cli.wire.decode import decode_operations
+from nessie_cli.wire.encode import encode_commit_result, encode_merge_result
+
+
+def branch_of(call: Call, target: Target, verb: str) -> Reference:
+    """The branch that a request writes to."""
+    found = named(call.repository, target.name) if target.name is not None and target.name != DETACHED else None
+    if found is None or found.type is not ReferenceType.BRANCH:
+        raise InvalidInput(f"Reference to {verb} into must be a branch.")
+    return found
+
+
+def post_commit(call: Call) -> Answer:
+    """One commit."""
+    meta, operations = decode_operations(call.needed_json("commitMultipleOperations.operations"))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    branch = branch_of(call, target, "commit")
+    where = expected(call.repository, target)
+    result = call.repository.commit(branch.name, operations, merged_with_headers(call, meta) or meta, expected_hash=where)
+    return Answer(encode_commit_result(result))
+
+
+def post_merge(call: Call) -> Answer:
+    """One merge."""
+    body = decode_merge(call.needed_json("mergeRefIntoBranch.merge"))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    return Answer(encode_merge_result(merge(call, target, body, merged_with_headers(call, body.meta))))
+
+
+def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
+    """Merge what a body says; a conflict is a result where the body says so."""
+    if body.source != DETACHED:
+        named(call.repository, body.source)
+    branch = branch_of(call, target, "merge")
+    where = expected(call.repository, target)
+    spec = Target(None) if body.source_hash is None else parse_spec(body.source_hash, "fromHash")
+    source_hash = commit(call.repository, spec, "Source hash")
+    source = "" if body.source == DETACHED else body.source
+    if meta is not None and not meta.message:
+        made_up = f"Merged {body.source} at {source_hash} into {branch.name} at {where}"
+        meta = structs.replace(meta, message=made_up)
+    options = MergeOptions(
+        meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run
+    )
+    try:
+        return call.repository.merge(branch.name, f"{source}@{source_hash}", options)
+    except MergeConflict as conflict:
+        if body.conflict_as_result:
+            return conflict.result  # type: ignore[no-any-return]
+        raise
+
+
+def post_transplant(call: Call) -> Answer:
+    """One transplant."""
+    body = decode_transplant(call.needed_json("transplantCommitsIntoBranch.transplant"))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    meta = merged_with_headers(call, None if body.message is None else CommitMeta(body.message))
+    return Answer(encode_merge_result(transplant(call, target, body, meta)))
+
+
+def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMeta | None) -> MergeResult:
+    """Transplant what a body says."""
+    if body.source != DETACHED:
+        named(call.repository, body.source)
+    branch = branch_of(call, target, "transplant")
+    where = expected(call.repository, target)
+    specs = [parse_spec(text, "hashesToTransplant") for text in body.hashes]
+    for spec in specs:
+        absolute(spec, "Hash to transplant")
+    hashes = [commit(call.repository, spec, "Hash to transplant") for spec in specs]
+    options = MergeOptions(
+        meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run
+    )
+    try:
+        return call.repository.transplant(branch.name, hashes, options)
+    except MergeConflict as conflict:
+        if body.conflict_as_result:
+            return conflict.result  # type: ignore[no-any-return]
+        raise

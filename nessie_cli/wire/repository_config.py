@@ -1,0 +1,114 @@
+"""Configuration objects that a repository keeps for its clients: one type, what garbage collection has to know (reference 12.8)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.encode import Json
+from nessie_cli.wire.guards import Guard, Int32, check
+from nessie_cli.wire.json_text import describe, fault, join
+
+GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
+TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
+"""The types that a repository keeps."""
+
+_DURATION = re.compile(
+    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d{1,9})D)?"
+    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,9})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
+    re.IGNORECASE,
+)
+_POLICY_RULE = "must be NONE, a positive number of commits, a duration (PT36H, P30D) or an instant (2026-01-31T12:00:00Z)"
+_NANOS = 10**9
+
+
+class _PolicyGuard(Guard):
+    reference_name_pattern: str
+    policy: str
+
+
+class _GarbageCollectorGuard(Guard):
+    default_cutoff_policy: str | None = None
+    per_ref_cutoff_policies: list[_PolicyGuard] | None = None
+    new_files_grace_period: str | None = None
+    expected_file_count_per_content: Int32 | None = None
+
+
+class _UpdateGuard(Guard):
+    config: dict[str, Any] = Field()
+
+
+def decode_repository_config(data: Any) -> tuple[str, Json]:
+    """The type and the object of `{"config": {"type": ...}}`, without attributes that have no value."""
+    config = check(_UpdateGuard, data, "").config
+    name = config.get("type")
+    if name is None:
+        raise fault("config.type", "is missing")
+    if name not in TYPE_NAMES:
+        raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")
+    guard = check(_GarbageCollectorGuard, config, "config")
+    policies = [_policy(one, join("config.perRefCutoffPolicies", index)) for index, one in enumerate(guard.per_ref_cutoff_policies or ())]
+    default, grace = guard.default_cutoff_policy, guard.new_files_grace_period
+    body = {
+        "type": name,
+        "defaultCutoffPolicy": None if default is None else _checked_policy(default, "config.defaultCutoffPolicy"),
+        "perRefCutoffPolicies": policies or None,
+        "newFilesGracePeriod": None if grace is None else _normal_duration(grace, "config.newFilesGracePeriod"),
+        "expectedFileCountPerContent": guard.expected_file_count_per_content,
+    }
+    return name, {attribute: value for attribute, value in body.items() if value is not None}
+
+
+def _policy(guard: _PolicyGuard, path: str) -> Json:
+    try:
+        re.compile(guard.reference_name_pattern)
+    except re.error as error:
+        raise fault(join(path, "referenceNamePattern"), f"is no regular expression: {error}") from None
+    return {"referenceNamePattern": guard.reference_name_pattern, "policy": _checked_policy(guard.policy, join(path, "policy"))}
+
+
+def _checked_policy(text: str, path: str) -> str:
+    if text.upper() == "NONE" or (text.isascii() and text.isdigit() and text.strip("0")) or duration_nanos(text) is not None or _is_instant(text):
+        return text
+    raise fault(path, f"{_POLICY_RULE}, not {describe(text)}")
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def duration_nanos(text: str) -> int | None:
+    """The nanoseconds of an ISO-8601 duration of days and smaller; None for a text that is none."""
+    found = _DURATION.fullmatch(text)
+    if not found or text.upper().rstrip("+-").endswith(("P", "T")):
+        return None
+    parts = {name: int(found[name] or 0) for name in ("days", "hours", "minutes", "seconds")}
+    seconds = parts["days"] * 86400 + parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
+    nanos = int((found["fraction"] or ".")[1:].ljust(9, "0"))
+    if (found["seconds"] or "").startswith("-"):
+        nanos = -nanos
+    total = seconds * _NANOS + nanos
+    return -total if found["sign"] == "-" else total
+
+
+def _normal_duration(text: str, path: str) -> str:
+    """A duration as the original writes it back: hours, minutes, seconds (`P1DT2H` is `PT26H`)."""
+    nanos = duration_nanos(text)
+    if nanos is None:
+        raise fault(path, f"must be a duration such as PT3H, not {describe(text)}")
+    if nanos == 0:
+        return "PT0S"
+    sign, rest = ("-", -nanos) if nanos < 0 else ("", nanos)
+    seconds, fraction = divmod(rest, _NANOS)
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    decimals = f".{fraction:09d}".rstrip("0") if fraction else ""
+    parts = [f"{sign}{hours}H" if hours else "", f"{sign}{minutes}M" if minutes else "", f"{sign}{seconds}{decimals}S" if seconds or fraction else ""]
+    return "PT" + "".join(parts)
