@@ -10,7 +10,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -27,9 +27,18 @@ SEED = 20_260_101
 _OBJECT = "INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?)"
 _REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_MARK = "INSERT INTO marks (mark, object) VALUES (?, ?)"
 _MOVE = "UPDATE refs SET target = ? WHERE name = ?"
 
-Rows = list[tuple[Any, ...]]
+Row = tuple[Any, ...]
+
+
+class _Written(NamedTuple):
+    """The rows of one commit."""
+
+    objects: list[Row]
+    marks: list[Row]
+    move: Row
 
 
 def measure(scratch: Path) -> Iterator[Line]:
@@ -64,8 +73,8 @@ def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tup
                 put = corpus.update(repository, "main", number, picker.randrange(1, 99_999))
                 writer = corpus.forgetful(store) if forget else repository
                 ours += seconds(_committing(writer, put))
-            for rows, move in _written(watcher, mark):
-                bare += seconds(_writing(loop, rows, move))
+            for written in _written(watcher, mark):
+                bare += seconds(_writing(loop, written))
     loop.close()
     watcher.close()
     return ours, bare
@@ -75,14 +84,16 @@ def _committing(repository: LocalRepository, put: Any) -> Callable[[], object]:
     return lambda: repository.commit("main", [put], corpus.meta("nightly load of one table"))
 
 
-def _writing(loop: apsw.Connection, rows: Rows, move: tuple[Any, ...]) -> Callable[[], object]:
+def _writing(loop: apsw.Connection, written: _Written) -> Callable[[], object]:
     cursor = loop.cursor()
+    move = written.move
 
     def write() -> None:
         cursor.execute("BEGIN IMMEDIATE")
         cursor.execute(_MOVE, (move[4], move[1]))
         cursor.execute(_REFLOG, move)
-        cursor.executemany(_OBJECT, rows)
+        cursor.executemany(_OBJECT, written.objects)
+        cursor.executemany(_MARK, written.marks)
         cursor.execute("COMMIT")
 
     return write
@@ -93,17 +104,18 @@ def _mark(watcher: apsw.Connection) -> tuple[int, int]:
     return rows[0]
 
 
-def _written(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[tuple[Rows, tuple[Any, ...]]]:
-    """What each commit since then has written: the rows of objects and the row of the reflog.
+def _written(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[_Written]:
+    """What each commit since then has written; the objects of a commit end with the commit itself, kind 3.
 
-    The rows of a commit end with the commit object itself, kind 3.
+    Row ids are the same on the copy, since the same rows were inserted there in the same order.
     """
     moves = watcher.execute("SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)).fetchall()
-    rows = watcher.execute("SELECT id, kind, written, data FROM objects WHERE rowid > ? ORDER BY rowid", (mark[0],)).fetchall()
-    by_commit: list[Rows] = [[]]
-    for row in rows:
-        by_commit[-1].append(row)
-        if row[1] == 3:
-            by_commit.append([])
-    assert not by_commit.pop()
-    return zip(by_commit, moves, strict=True)
+    marks = watcher.execute("SELECT mark, object FROM marks WHERE object > ?", (mark[0],)).fetchall()
+    rows = iter(watcher.execute("SELECT rowid, id, kind, written, data FROM objects WHERE rowid > ? ORDER BY rowid", (mark[0],)).fetchall())
+    for move in moves:
+        objects: list[Row] = []
+        while not objects or objects[-1][1] != 3:
+            number, *row = next(rows)
+            objects.append(tuple(row))
+        yield _Written(objects, [found for found in marks if found[1] == number], move)
+    assert next(rows, None) is None

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nessie_cli.model import CommitMeta, Content, ContentKey, IcebergTable, Namespace, Operation, Put
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
-from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
 
 PER_NAMESPACE = 999
