@@ -53,6 +53,12 @@ class Change(Struct, frozen=True, gc=False):
     expected: bytes | None = None
     has_id: bool = False
 
+    def displaces(self, state: bytes) -> bool:
+        """Whether the content of this record no longer is under the key after the change."""
+        if self.action is Action.PUT:
+            return self.expected is not None and self.record is not None and self.has_id and self.record[1:17] != state[1:17]
+        return self.action is not Action.UNCHANGED
+
 
 class Batch:
     """Operations, validated one by one and reduced to records; their values are pending in `objects`."""
@@ -118,9 +124,8 @@ class _Judge:
         self._head_state = self._expected_state if expected == head else tree.get(objects, head, batch.changes)
         self._new_id = new_id
         self._demand_expected = demand_expected
-        self._dropped = {
-            state[1:17]: state for key, state in self._expected_state.items() if batch.changes[key].action in (Action.DELETE, Action.AGAIN)
-        }
+        # The contents that this batch takes from their keys: another key may take them over.
+        self._dropped = {state[1:17]: state for key, state in self._expected_state.items() if batch.changes[key].displaces(state)}
         self._ids_put: set[bytes] = set()
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
@@ -171,7 +176,8 @@ class _Judge:
             self._update(key, change, record, expected, head)
         elif change.expected is not None:
             self._conflict(self._against_expected(change.expected, head), key, change.expected, head, record)
-            self.added[key] = content_id
+            if content_id not in self._dropped:
+                self.added[key] = content_id
             self._create(key, record, content_id)
         else:
             raise InvalidInput(
