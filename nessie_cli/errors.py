@@ -78,6 +78,12 @@ class StoreNotFound(NotFound):
     code = "STORE_NOT_FOUND"
 
 
+class SettingNotFound(NotFound):
+    """A setting has no value."""
+
+    code = "SETTING_NOT_FOUND"
+
+
 # -- look again, then decide --------------------------------------------------------------------------------------------------------
 
 

@@ -72,10 +72,30 @@ class Invocation:
 
     @cached_property
     def _profile(self) -> Profile | None:
-        """The user's default profile, looked up only where nothing nearer names a store."""
+        """The profile in use: the one that is named, else, where nothing nearer names a store, the user's default one."""
         from nessie_cli.workspace.user import default_profile
 
+        if name := self._profile_name():
+            return self._named_profile(name)
         return default_profile() if self._nearer_store() is None else None
+
+    def _profile_name(self) -> str | None:
+        from nessie_cli.workspace import environment as env
+
+        if self.options.profile or self.options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT):
+            return self.options.profile
+        return env.variable(env.PROFILE)
+
+    @staticmethod
+    def _named_profile(name: str) -> Profile:
+        from nessie_cli.workspace.user import named_profile, profile_names
+
+        found = named_profile(name)
+        if found is None:
+            from nessie_cli.cli.suggestions import did_you_mean
+
+            raise StoreNotFound(f"there is no profile '{name}'{did_you_mean(name, profile_names())}", name)
+        return found
 
     def _nearer_store(self) -> str | None:
         from nessie_cli.workspace import environment as env
@@ -84,8 +104,14 @@ class Invocation:
         return named or (self.workspace.store() if self.workspace else None)
 
     def store_url(self) -> str:
-        """The store: `--store`, `NESSIE_STORE`, `NESSIE_ENDPOINT`, the workspace, the default profile; raises `StoreNotFound` for none."""
-        url = self._nearer_store() or (self._profile.store if self._profile else None)
+        """The store: `--store` or `--profile`, `NESSIE_STORE`, `NESSIE_ENDPOINT`, `NESSIE_PROFILE`, the workspace, the default profile.
+
+        Raises `StoreNotFound` for none.
+        """
+        if self.options.store and self.options.profile:
+            raise InvalidInput("--store and --profile exclude each other: both name the store")
+        named = self._profile.store if self._profile_name() and self._profile else None
+        url = named or self._nearer_store() or (self._profile.store if self._profile else None)
         if url is None:
             raise StoreNotFound(NO_STORE)
         return self.check_url(url)
@@ -118,10 +144,10 @@ class Invocation:
     # -- who --------------------------------------------------------------------------------------------------------------------
 
     def author(self) -> str | None:
-        """The author of commits where none is named: `NESSIE_AUTHOR`, else the user's configuration."""
+        """The author of commits where none is named: `NESSIE_AUTHOR`, else the workspace's settings, else the user's."""
         from nessie_cli.workspace import environment as env
 
-        named = env.variable(env.AUTHOR)
+        named = env.variable(env.AUTHOR) or (self.workspace.setting("author") if self.workspace else None)
         if named:
             return named
         from nessie_cli.workspace.user import default_author
@@ -138,13 +164,20 @@ class Invocation:
 
     @cached_property
     def head(self) -> CommitSpec:
-        """What `HEAD` means: `--ref`, `NESSIE_REF`, the workspace's current reference, the profile's, the store's default branch."""
+        """What `HEAD` means: the first of these that names a reference.
+
+        `--ref`, `NESSIE_REF`, the profile that is named, the workspace's current reference, `NESSIE_DEFAULT_BRANCH`, the default profile, the
+        store's default branch.
+        """
         from nessie_cli import commitspec
         from nessie_cli.workspace import environment as env
 
         named = self.options.ref or env.variable(env.REFERENCE)
+        if named is None and self._profile_name() and self._profile:
+            named = self._profile.ref
         if named is None and self.workspace:
             named = self.workspace.current_reference()
+        named = named or env.variable(env.DEFAULT_BRANCH)
         if named is None and self._nearer_store() is None and self._profile:
             named = self._profile.ref
         return commitspec.parse(named or self.repository().config().default_branch, self.now)

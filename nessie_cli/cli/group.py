@@ -47,9 +47,9 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As the base, with a nearby name where there is none of this name."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from nessie_cli.cli.suggestions import did_you_mean
+            from nessie_cli.cli.unknown_words import unknown_command
 
-            ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], self.list_commands(ctx))}")
+            ctx.fail(unknown_command(args[0], self.list_commands(ctx), ctx.command_path))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

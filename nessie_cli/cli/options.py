@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from nessie_cli.errors import InvalidInput
@@ -13,7 +14,9 @@ COLOR_CHOICES = ("auto", "always", "never")
 class GlobalOptions:
     """What the global options say. A later one on the command line replaces an earlier one."""
 
+    directories: tuple[str, ...] = ()
     store: str | None = None
+    profile: str | None = None
     ref: str | None = None
     json: bool = False
     jsonl: bool = False
@@ -28,6 +31,7 @@ class GlobalOptions:
         if name == "directory":
             for directory in value:
                 enter(directory)
+            self.directories += tuple(value)
             return
         if name == "color" and value not in COLOR_CHOICES:
             raise InvalidInput(f"--color {value}: must be one of {', '.join(COLOR_CHOICES)}")
@@ -48,6 +52,7 @@ _PREFIX = "global_"
 """Keeps the parser's names of global options apart from those of a command's own parameters."""
 _VALUES = (
     (("--store", "store"), "URL", "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
+    (("--profile", "profile"), "NAME", "The store and reference of this profile of your configuration."),
     (("--ref", "ref"), "REF", "The reference to work on instead of the workspace's."),
     (("--color", "color"), "WHEN", "Colour: auto, always or never."),
     (("-C", "directory"), "DIR", "Work as if started in DIR."),
@@ -60,6 +65,27 @@ _FLAGS = (
     (("-v", "--verbose", "verbose"), "Print more."),
     (("--debug", "debug"), "Show the traceback of a failure."),
 )
+
+
+VALUED = frozenset(name for names, _, _ in _VALUES for name in names[:-1])
+"""The global options that are followed by a value."""
+
+
+def command_position(argv: Sequence[str]) -> int | None:
+    """Where the command stands in a command line: the first word that is no global option and no value of one; None where there is none."""
+    position = 0
+    while position < len(argv) and argv[position].startswith("-") and argv[position] != "--":
+        position += 2 if argv[position] in VALUED else 1
+    return position if position < len(argv) and argv[position] != "--" else None
+
+
+def carried(options: GlobalOptions) -> list[str]:
+    """The words that make another command line work on the same store and reference."""
+    words = [word for directory in options.directories for word in ("-C", directory)]
+    for name in ("store", "profile", "ref"):
+        value = getattr(options, name)
+        words += [f"--{name}", value] if value else []
+    return words
 
 
 def _remember(ctx: Any, param: Any, value: Any) -> None:

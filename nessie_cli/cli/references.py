@@ -193,8 +193,8 @@ def _rename(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
 
 def follow_rename(call: Invocation, old: str, new: str) -> None:
     """Let the workspace work on the new name where it worked on the old one."""
-    if call.workspace and call.workspace.current_reference() == old:
-        call.workspace.set_current_reference(new)
+    if call.workspace:
+        call.workspace.follow_rename(old, new)
 
 
 def _assign(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:

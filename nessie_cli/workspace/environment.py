@@ -1,6 +1,7 @@
 """The environment variables that nessie reads; nobody else reads any.
 
-`NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_REF` the reference, `NESSIE_AUTHOR` the author of commits.
+`NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
+`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 
 STORE = "NESSIE_STORE"
 ENDPOINT = "NESSIE_ENDPOINT"
+PROFILE = "NESSIE_PROFILE"
 REFERENCE = "NESSIE_REF"
+DEFAULT_BRANCH = "NESSIE_DEFAULT_BRANCH"
 AUTHOR = "NESSIE_AUTHOR"
 
 
@@ -22,6 +25,11 @@ def variable(name: str) -> str | None:
 def everything() -> Mapping[str, str]:
     """The whole environment, for the terminal (NO_COLOR, COLUMNS, PAGER and their like) and the programs that it starts."""
     return os.environ
+
+
+def editor() -> str:
+    """The command line of the user's editor."""
+    return variable("NESSIE_EDITOR") or variable("VISUAL") or variable("EDITOR") or "vi"
 
 
 def system_user() -> str:

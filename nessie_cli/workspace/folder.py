@@ -1,7 +1,7 @@
 """The workspace: the folder `.nessie/`, found upwards from where one stands.
 
-It holds `HEAD` (the current reference, one line), `config.toml` (settings), `batch.json` (the staged operations), `lock`, and,
-unless the settings name another store, the store itself.
+It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
+`lock`, and, unless the settings name another store, the store itself.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ class Workspace:
         return self.folder / "HEAD"
 
     @property
+    def previous_path(self) -> Path:
+        """The file of the reference that was current before."""
+        return self.folder / "PREVIOUS"
+
+    @property
     def config_path(self) -> Path:
         """The settings file."""
         return self.folder / "config.toml"
@@ -46,18 +51,27 @@ class Workspace:
 
     def current_reference(self) -> str | None:
         """The reference that commands work on; None before the first `switch` or `init` has set one."""
-        text = read_text(self.head_path)
-        if text is None or not text.strip():
-            return None
-        name = text.strip()
-        try:
-            return check_reference_name(name)
-        except InvalidInput:
-            raise InvalidInput(f"{self.head_path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one") from None
+        return _reference_in(self.head_path)
+
+    def previous_reference(self) -> str | None:
+        """The reference that commands worked on before the last switch; None before there was one."""
+        return _reference_in(self.previous_path)
 
     def set_current_reference(self, name: str) -> None:
-        """Work on another reference from now on."""
+        """Work on another reference from now on, and remember the one before. A file that cannot be understood is replaced."""
+        try:
+            before = self.current_reference()
+        except InvalidInput:
+            before = None
+        if before and before != name:
+            replace_text(self.previous_path, before + "\n")
         replace_text(self.head_path, name + "\n")
+
+    def follow_rename(self, old: str, new: str) -> None:
+        """Let the current and the previous reference go by the name that they have now."""
+        for path in (self.head_path, self.previous_path):
+            if _reference_in(path) == old:
+                replace_text(path, new + "\n")
 
     def store(self) -> str:
         """The URL or path of the store, relative SQLite paths made absolute from the folder that holds `.nessie/`."""
@@ -67,6 +81,17 @@ class Workspace:
     def setting(self, *names: str) -> str | None:
         """One setting of this workspace."""
         return Settings(self.config_path).text(*names)
+
+
+def _reference_in(path: Path) -> str | None:
+    text = read_text(path)
+    if text is None or not text.strip():
+        return None
+    name = text.strip()
+    try:
+        return check_reference_name(name)
+    except InvalidInput:
+        raise InvalidInput(f"{path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one") from None
 
 
 def absolute_store(url: str, root: Path) -> str:

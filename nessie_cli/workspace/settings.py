@@ -42,6 +42,20 @@ class Settings:
             raise self.fault(f"must be text that is not blank, not {value!r}", *names)
         return value
 
+    def texts(self) -> dict[tuple[str, ...], str]:
+        """Every value by the tables it stands in, as text."""
+        found: dict[tuple[str, ...], str] = {}
+
+        def walk(table: Mapping[str, Any], names: tuple[str, ...]) -> None:
+            for name, value in table.items():
+                if isinstance(value, Mapping):
+                    walk(value, (*names, name))
+                else:
+                    found[(*names, name)] = str(value)
+
+        walk(self._values, ())
+        return found
+
     def fault(self, what: str, *names: str) -> InvalidInput:
         """The error for a fault of one setting."""
         return InvalidInput(f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}")

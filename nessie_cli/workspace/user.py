@@ -44,10 +44,25 @@ def default_profile() -> Profile | None:
     name = settings.text("default-profile")
     if name is None:
         return None
-    store = settings.text("profile", name, "store")
-    if store is None:
+    found = _profile(settings, name)
+    if found is None:
         raise settings.fault(f"is {name!r}, but there is no store under [profile.{name}]", "default-profile")
-    return Profile(name, store, settings.text("profile", name, "ref"))
+    return found
+
+
+def named_profile(name: str) -> Profile | None:
+    """One profile of the user's; None where there is none of this name."""
+    return _profile(user_settings(), name)
+
+
+def _profile(settings: Settings, name: str) -> Profile | None:
+    store = settings.text("profile", name, "store")
+    return Profile(name, store, settings.text("profile", name, "ref")) if store else None
+
+
+def profile_names() -> list[str]:
+    """The names of the user's profiles."""
+    return list(dict.fromkeys(names[1] for names in user_settings().texts() if len(names) > 1 and names[0] == "profile"))
 
 
 def default_author() -> str | None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nessie_cli.cli.registry import COMMANDS, CONTENT_COMMANDS
+from nessie_cli.cli.registry import COMMANDS
 
 NEVER = {
     "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
@@ -65,13 +65,23 @@ def test_version_does_not_even_load_the_parser(nessie):
     assert {"typer", "typing", "re", "enum", "json"} & loaded == set()
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *(f"content {name}" for name in CONTENT_COMMANDS)])
+def leaves(table=COMMANDS, path=()):
+    """Every command that can be run: the words that call it, and its line of the registry."""
+    for name, entry in table.items():
+        if entry.children is None:
+            yield " ".join((*path, name)), entry
+        else:
+            yield from leaves(entry.children, (*path, name))
+
+
+LEAVES = dict(leaves())
+
+
+@pytest.mark.parametrize("name", LEAVES)
 def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_examples(name):
     from importlib import import_module
 
-    entry = CONTENT_COMMANDS[name.removeprefix("content ")] if name.startswith("content ") else COMMANDS[name]
-    if entry.children is not None:
-        return
+    entry = LEAVES[name]
     module = import_module(f"nessie_cli.cli.commands.{entry.module}")
 
     assert getattr(module, entry.function).__doc__.splitlines()[0] == entry.help
@@ -79,11 +89,11 @@ def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_ex
     assert all(example.startswith("nessie ") for example in module.EXAMPLES)
 
 
-@pytest.mark.parametrize("name", [*(n for n in COMMANDS if n != "content"), *(f"content {n}" for n in CONTENT_COMMANDS)])
+@pytest.mark.parametrize("name", LEAVES)
 def test_every_command_has_help_with_an_example_and_no_annotation_is_text(workspace, name):
     from importlib import import_module
 
-    entry = CONTENT_COMMANDS[name.removeprefix("content ")] if name.startswith("content ") else COMMANDS[name]
+    entry = LEAVES[name]
     out = workspace.ok(*name.split(), "--help").out
 
     assert f"Usage: nessie {name}" in out

@@ -36,12 +36,14 @@ def init(
 def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str, str]:
     """Make what is missing. A store elsewhere comes first: no workspace is left that names a store which could not be made."""
     from nessie_cli.workspace.folder import FOLDER, Workspace, absolute_store, make_workspace
+    from nessie_cli.workspace.secrets import refuse_secret
 
     known = Workspace(root) if (root / FOLDER).is_dir() else None
     elsewhere = absolute_store(call.options.store, Path.cwd()) if call.options.store else None
     if known and elsewhere and known.store() != elsewhere:
         raise InvalidInput(f"{known.folder}: this workspace works on {known.store()}; its config.toml names the store")
     if elsewhere:
+        refuse_secret("--store", elsewhere)
         _open_or_create(call, elsewhere, default_branch)
     workspace = known or make_workspace(root, elsewhere)
     url = workspace.store()

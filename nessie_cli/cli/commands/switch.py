@@ -8,12 +8,14 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType, check_new_reference_name, check_reference_name
 
-EXAMPLES = ("nessie switch main", "nessie switch -c experiment", "nessie switch -c hotfix v1.2")
+EXAMPLES = ("nessie switch main", "nessie switch -c experiment", "nessie switch -", "nessie switch -c hotfix v1.2")
 
 
 def switch(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="REF | -c NAME [START]", help="The reference.", show_default=False)] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="REF | - | -c NAME [START]", help="The reference; - is the one before.", show_default=False)
+    ] = None,
     *,
     create: Annotated[str | None, typer.Option("-c", "--create", metavar="NAME", help="Make this branch first, at START or HEAD.")] = None,
 ) -> None:
@@ -26,7 +28,7 @@ def switch(
     given = words or []
     workspace = call.need_workspace()
     if len(given) > 1 or (create is None and not given):
-        raise InvalidInput("write `nessie switch REF`, or `nessie switch -c NAME [START]`")
+        raise InvalidInput("write `nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [START]`")
     reference = _create(call, create, given[0] if given else None) if create is not None else _existing(call, given[0])
     workspace.set_current_reference(reference.name)
     staged = _staged(call)
@@ -42,6 +44,11 @@ def switch(
 
 
 def _existing(call: Invocation, name: str) -> Reference:
+    if name == "-":
+        before = call.need_workspace().previous_reference()
+        if before is None:
+            raise InvalidInput("switch -: this workspace has had no other reference yet")
+        name = before
     return call.repository().reference(check_reference_name(name))
 
 

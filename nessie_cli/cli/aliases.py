@@ -1,0 +1,55 @@
+"""Commands of a user's own: `alias.NAME` in the settings of the workspace or of the user. Loaded for words that are no command only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from nessie_cli.cli.options import command_position
+from nessie_cli.cli.registry import COMMANDS
+from nessie_cli.errors import InvalidInput
+
+
+def expansion(words: Sequence[str], position: int) -> list[str]:
+    """The words from `position` on, the alias there replaced by what it stands for; unchanged where it is none."""
+    name = words[position]
+    found = aliases(_folder(words[:position])).get(name)
+    return list(words[position:]) if found is None else [*check_alias(name, found), *words[position + 1 :]]
+
+
+def aliases(folder: Path) -> Mapping[str, str]:
+    """All aliases that hold in a folder; those of the workspace go before those of the user."""
+    from nessie_cli.workspace.folder import find_workspace
+    from nessie_cli.workspace.settings import Settings
+    from nessie_cli.workspace.user import user_settings
+
+    workspace = find_workspace(folder)
+    sources = [user_settings(), *([Settings(workspace.config_path)] if workspace else [])]
+    return {names[1]: text for source in sources for names, text in source.texts().items() if len(names) > 1 and names[0] == "alias"}
+
+
+def check_alias(name: str, text: str) -> list[str]:
+    """The words of an alias; raises `InvalidInput` for one that hides a command, or that does not lead to a command."""
+    if name in COMMANDS:
+        raise InvalidInput(f"alias.{name}: '{name}' is a command, and aliases never hide commands")
+    if name.startswith("-") or not name.isprintable() or " " in name:
+        raise InvalidInput(f"alias.{name}: such a word is never a command")
+    try:
+        import shlex
+
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InvalidInput(f"alias.{name}: {text!r} cannot be taken apart: {error}") from None
+    position = command_position(words)
+    if position is None or words[position] not in COMMANDS:
+        raise InvalidInput(f"alias.{name}: {text!r} does not begin with a command of nessie")
+    return words
+
+
+def _folder(words: Sequence[str]) -> Path:
+    """Where the command will work: every `-C` that stands before it counts."""
+    folders = [following for word, following in pairwise(words) if word == "-C"]
+    # As the operating system sees it, for `-C` of the parser is a change of folder.
+    return Path(os.path.normpath(Path.cwd().joinpath(*folders)))

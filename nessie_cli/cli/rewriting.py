@@ -1,0 +1,88 @@
+"""What becomes of the words of a command line before they are parsed.
+
+Aliases are replaced, and what users of git and pynessie are used to type is written as this program spells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nessie_cli.cli.options import command_position
+from nessie_cli.cli.registry import COMMANDS
+
+Words = list[str]
+
+
+def rewritten(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command line as it is parsed. Raises `InvalidInput` for an alias that can never work; settings are read for unknown commands only."""
+    words = list(argv)
+    position = command_position(words)
+    if position is None:
+        return tuple(words)
+    if words[position] not in COMMANDS:
+        from nessie_cli.cli.aliases import expansion
+
+        words = words[:position] + expansion(words, position)
+        position = command_position(words)
+    habit = HABITS.get(words[position]) if position is not None else None
+    return tuple(words if habit is None or position is None else words[: position + 1] + habit(words[position + 1 :]))
+
+
+def _config(words: Words) -> Words:
+    """`config --get K` and its like, `config K`, and options before the verb."""
+    verbs = {"--get": "get", "--add": "set", "--unset": "unset", "-l": "list", "--list": "list"}
+    scopes = ("--user", "--repository", "--workspace", "--json", "--jsonl")
+    before = []
+    while words and words[0] in scopes:
+        before.append(words.pop(0))
+    if not words:
+        return ["list", *before] if before else []
+    if words[0] in verbs:
+        return [verbs[words[0]], *words[1:], *before]
+    known = COMMANDS["config"].children or {}
+    if words[0].startswith("-") or words[0] in known or len(words) > 1:
+        return [words[0], *before, *_values_last(words[1:])]
+    return ["get", *words, *before]
+
+
+def _values_last(words: Words) -> Words:
+    """Behind `--` what cannot be an option: a value of several words that begins with one, such as that of an alias."""
+    if not any(word.startswith("-") and " " in word for word in words) or "--" in words:
+        return words
+    options = [word for word in words if word.startswith("-") and " " not in word]
+    return [*options, "--", *(word for word in words if word not in options)]
+
+
+def _stash(words: Words) -> Words:
+    """`stash` alone pushes."""
+    return ["push", *words] if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")) else words
+
+
+def _log(words: Words) -> Words:
+    """`log -5`."""
+    found: Words = []
+    for position, word in enumerate(words):
+        if word == "--":
+            return found + words[position:]
+        is_value = "-n" in words or (position > 0 and words[position - 1] in _LOG_VALUES)
+        number = not is_value and word[:1] == "-" and word[1:].isdecimal() and word.isascii()
+        found += ["-n", word[1:]] if number else [word]
+    return found
+
+
+_LOG_VALUES = frozenset({"-n", "--skip", "--since", "--until", "--after", "--before", "--author", "--committer", "--grep", "--filter", "--format"})
+_REVISION_OPTIONS = frozenset({"--merged", "--no-merged", "--contains", "--no-contains", "--points-at"})
+
+
+def _listing(words: Words) -> Words:
+    """`--merged` and its like without a revision mean the current reference."""
+    found: Words = []
+    for position, word in enumerate(words):
+        found.append(word)
+        if word in _REVISION_OPTIONS:
+            following = words[position + 1 : position + 2]
+            found += ["HEAD"] if not following or following[0].startswith("-") else []
+    return found
+
+
+HABITS: dict[str, Callable[[Words], Words]] = {"config": _config, "stash": _stash, "log": _log, "branch": _listing, "tag": _listing}

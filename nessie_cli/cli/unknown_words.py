@@ -1,0 +1,67 @@
+"""What to say to a word that is no command: the nearest command or alias, or what another program's word is called here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nessie_cli.cli.suggestions import did_you_mean
+from nessie_cli.errors import NessieError
+
+ELSEWHERE: Mapping[str, str] = {
+    "add": "content put",
+    "annotate": "blame",
+    "assign": "branch -f",
+    "assign-branch": "branch -f",
+    "assign-tag": "tag -f",
+    "cat": "content show",
+    "checkout": "switch",
+    "clone": "init --store",
+    "create": "branch",
+    "describe": "show",
+    "drop": "content delete",
+    "get": "content show",
+    "ls": "content list",
+    "mv": "content rename",
+    "put": "content put",
+    "rebase": "transplant",
+    "remote": "config set store",
+    "rename": "content rename",
+    "rm": "content delete",
+    "unstage": "reset",
+    "use": "switch",
+    "view": "content show",
+    "whatchanged": "log --stat",
+}
+"""What users of git, Dolt, lakeFS and the original's clients type, and the command that does it here."""
+INSIDE_CONTENT: Mapping[str, str] = {
+    "add": "content put",
+    "commit": "commit",
+    "drop": "content delete",
+    "get": "content show",
+    "ls": "content list",
+    "mv": "content rename",
+    "remove": "content delete",
+    "rm": "content delete",
+    "log": "content history",
+}
+"""The same behind `nessie content`."""
+
+
+def unknown_command(word: str, known: Sequence[str], path: str) -> str:
+    """The message; `path` is the command so far, such as `nessie content`."""
+    of_root = path == "nessie"
+    table = ELSEWHERE if of_root else INSIDE_CONTENT if path.endswith(" content") else {}
+    if word in table:
+        return f"no such command '{word}'; it is `nessie {table[word]}` here"
+    return f"no such command '{word}'{did_you_mean(word, [*known, *(_aliases() if of_root else ())])}"
+
+
+def _aliases() -> Sequence[str]:
+    """Faults of the settings are told by the commands that need them."""
+    from nessie_cli.cli.aliases import aliases
+
+    try:
+        return list(aliases(Path.cwd()))
+    except NessieError:
+        return ()

@@ -1,0 +1,91 @@
+"""The settings that there are: where each may stand and what it takes, so that a typo is an error and not a setting that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, check_reference_name
+from nessie_cli.workspace.secrets import refuse_secret
+
+
+class Scope(StrEnum):
+    """Whose settings: of the workspace, of the user, or of the repository (kept in the store, met by every client)."""
+
+    WORKSPACE = "workspace"
+    USER = "user"
+    REPOSITORY = "repository"
+
+
+class Known(NamedTuple):
+    """One setting: its name (`*` stands for a name that a user chooses), the scopes that it may stand in, what it is."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    help: str
+
+
+_BOTH = (Scope.WORKSPACE, Scope.USER)
+KNOWN = (
+    Known("store", (Scope.WORKSPACE,), "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
+    Known("author", _BOTH, "The author of commits where none is named."),
+    Known("alias.*", _BOTH, "A command of your own: the words that it stands for."),
+    Known("default-profile", (Scope.USER,), "The profile that is used where nothing nearer names a store."),
+    Known("profile.*.store", (Scope.USER,), "The store of a profile."),
+    Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
+)
+REPOSITORY = (
+    Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
+    Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch or pattern of branches: no-delete, no-rewind, merge-only."),
+)
+_OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author"}
+"""What users of other programs write."""
+_TRUTHS = ("true", "false")
+
+
+def parse_name(text: str) -> tuple[str, ...]:
+    """The parts of a setting's name; a part that holds a dot is quoted as in a key. Raises `InvalidInput`."""
+    try:
+        return ContentKey.parse(text).elements
+    except InvalidInput:
+        raise InvalidInput(f"setting {text!r}: write NAME or TABLE.NAME, such as alias.lg or profile.work.store") from None
+
+
+def known(text: str) -> Known:
+    """The setting of the workspace or user that a name means; raises `InvalidInput` for one that there is not."""
+    parts = parse_name(text)
+    refuse_secret(text, None)
+    for candidate in KNOWN:
+        pattern = candidate.name.split(".")
+        if len(pattern) == len(parts) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
+            return candidate
+    other = _OTHER_NAMES.get(text)
+    raise InvalidInput(f"there is no setting '{text}'" + (f"; '{other}' is what is meant here" if other else ""))
+
+
+def known_of_repository(name: str) -> Known:
+    """The same for a setting of the repository."""
+    for candidate in REPOSITORY:
+        if fnmatchcase(name, candidate.name):
+            return candidate
+    raise InvalidInput(f"the repository has no setting '{name}'")
+
+
+def check_value(text: str, value: str) -> None:
+    """Raise `InvalidInput` for a value that this setting can never have, or that would put a secret into a file."""
+    refuse_secret(text, value)
+    if not value.strip() or not value.isprintable():
+        raise InvalidInput(f"{text}: the value must be one line that is not blank")
+    last = parse_name(text)[-1]
+    if last == "ref":
+        check_reference_name(value)
+    if text == "require-expected-content" and value not in _TRUTHS:
+        raise InvalidInput(f"{text}: {value!r} is neither true nor false")
+
+
+def names(settings: Sequence[Known]) -> list[str]:
+    """The names to choose from, with NAME for what the user names."""
+    return [setting.name.replace("*", "NAME") for setting in settings]

@@ -1,0 +1,24 @@
+"""What must never be written into a settings file: settings are copied, shared and backed up, passwords and tokens must not be."""
+
+from __future__ import annotations
+
+import re
+
+from nessie_cli.errors import InvalidInput
+
+_NAMES = r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|access[-_]?key)([^a-z]|$)"
+_USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
+_PARAMETER = r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?key|access[-_]?key))=[^&;\s]"
+ELSEWHERE = "secrets are never written; the environment gives them (PGPASSWORD or ~/.pgpass, NESSIE_AUTH_TOKEN)"
+
+
+def refuse_secret(name: str, value: str | None) -> None:
+    """Raise `InvalidInput` where the name of a setting says that it is a secret, or a URL in its value carries one. The value is not repeated."""
+    if re.search(_NAMES, name):
+        raise InvalidInput(f"{name}: {ELSEWHERE}")
+    if value is None:
+        return
+    if re.search(_USER_INFO, value):
+        raise InvalidInput(f"{name}: the URL holds a password; {ELSEWHERE}")
+    if found := re.search(_PARAMETER, value):
+        raise InvalidInput(f"{name}: the URL holds {found[1]}; {ELSEWHERE}")

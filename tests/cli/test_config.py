@@ -1,0 +1,239 @@
+"""`nessie config`: the settings of the workspace, of the user and of the repository, profiles and aliases."""
+
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.repository.opening import create
+
+COMMENTED = """\
+# what the team agreed on
+author = "Ada"  # for the log
+
+[alias]
+# short
+lg = "log --oneline"
+"""
+
+
+@pytest.fixture
+def settings(catalog, tmp_path: Path) -> Path:
+    return tmp_path / ".nessie" / "config.toml"
+
+
+def test_what_is_set_is_read_by_get_and_list(nessie, catalog) -> None:
+    assert nessie("config", "set", "author", "Ada <ada@example.org>").out == "author = Ada <ada@example.org>\n"
+    assert nessie("config", "get", "author").out == "Ada <ada@example.org>\n"
+    assert nessie("config", "list").rows == [["author", "Ada <ada@example.org>", "workspace"]]
+    assert nessie("config", "get", "author", "--json").json == {"key": "author", "value": "Ada <ada@example.org>", "scope": "workspace"}
+    assert nessie("config", "list", "--json").json == {"settings": [{"key": "author", "value": "Ada <ada@example.org>", "scope": "workspace"}]}
+
+
+def test_a_change_keeps_comments_and_everything_else(nessie, settings) -> None:
+    settings.write_text(COMMENTED)
+    assert nessie("config", "set", "alias.st", "status").code == 0
+    assert settings.read_text() == COMMENTED + 'st = "status"\n'
+    assert nessie("config", "unset", "alias.st").code == 0
+    assert settings.read_text() == COMMENTED
+    assert nessie("config", "set", "author", "Eva", "--json").json == {"key": "author", "value": "Eva", "scope": "workspace", "previous": "Ada"}
+    assert settings.read_text() == COMMENTED.replace("Ada", "Eva")
+
+
+def test_a_table_without_settings_goes_with_its_last_one(nessie, settings) -> None:
+    assert nessie("config", "set", "alias.lg", "log").code == 0
+    assert nessie("config", "unset", "alias.lg").out == "removed: alias.lg = log\n"
+    assert settings.read_text() == ""
+
+
+def test_the_workspace_goes_before_the_user(nessie, catalog) -> None:
+    nessie("config", "set", "author", "Everywhere", "--user")
+    assert nessie("config", "get", "author").out == "Everywhere\n"
+    nessie("config", "set", "author", "Here")
+    assert nessie("config", "get", "author").out == "Here\n"
+    assert nessie("config", "get", "author", "--user").out == "Everywhere\n"
+
+
+def test_the_author_of_the_workspace_writes_its_commits(nessie, catalog, monkeypatch) -> None:
+    monkeypatch.delenv("NESSIE_AUTHOR")
+    nessie("config", "set", "author", "Here <here@example.org>")
+    nessie("content", "put", "t", "--type", "delta-table", "--last-checkpoint", "c", "-m", "new")
+    assert catalog.repository.commit_at("main").meta.authors == ("Here <here@example.org>",)
+
+
+def test_a_setting_of_users_alone_needs_no_workspace_and_no_option(nessie, tmp_path) -> None:
+    assert nessie("config", "set", "default-profile", "work").code == 0
+    assert "default-profile" in (tmp_path / "home" / "config" / "nessie" / "config.toml").read_text()
+    ran = nessie("config", "set", "author", "Ada")
+    assert (ran.code, "--user" in ran.err) == (2, True)
+
+
+def test_pynessies_forms_work(nessie, catalog) -> None:
+    assert nessie("config", "--add", "author", "Ada").code == 0
+    assert nessie("config", "--get", "author").out == "Ada\n"
+    assert nessie("config", "author").out == "Ada\n"
+    assert nessie("config", "--list").rows == [["author", "Ada", "workspace"]]
+    assert nessie("config", "--unset", "author").code == 0
+    assert nessie("config", "-l").out == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["get", "author"], 4, "'author' is not set"),
+        (["get", "athor"], 2, "did you mean 'author'"),
+        (["set", "athor", "x"], 2, "did you mean 'author'"),
+        (["unset", "alias.none"], 4, "not set"),
+        (["set", "endpoint", "http://h"], 2, "'store' is what is meant"),
+        (["set", "protect.main", "no-delete"], 2, "--repository"),
+        (["set", "store", "x", "--user"], 2, "use --workspace"),
+        (["set", "author", "x", "--user", "--workspace"], 2, "only one of"),
+        (["set", "author", " "], 2, "not blank"),
+        (["set", "author", "a\nb"], 2, "one line"),
+        (["set", "profile..store", "x"], 2, "write NAME"),
+        (["set", "profile.work.ref", "no name"], 2, "Reference name"),
+        (["set", "alias.log", "diff"], 2, "never hide commands"),
+        (["set", "alias.lg", "lgg"], 2, "does not begin with a command"),
+        (["set", "alias.lg", "log 'x"], 2, "cannot be taken apart"),
+        (["set", "alias.--lg", "log"], 2, "never a command"),
+        (["set", "protect.main", "no-rules", "--repository"], 2, "no-rules"),
+        (["set", "protct.main", "no-delete", "--repository"], 2, "did you mean"),
+        (["set", "require-expected-content", "yes", "--repository"], 2, "neither true nor false"),
+    ],
+)
+def test_wrong_input_is_one_line_and_changes_nothing(nessie, settings, argv, code, said) -> None:
+    ran = nessie("config", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not settings.exists()
+    assert nessie("config", *argv, "--json").json["error"]["status"] in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("store", "postgresql://ada:geheim@db/lake"),
+        ("store", "postgresql://db/lake?user=ada&password=geheim"),
+        ("profile.work.store", "https://ada:geheim@host/api/v2"),
+        ("profile.work.store", "https://host/api/v2?access_token=geheim"),
+        ("alias.prod", "--store postgresql://ada:geheim@db/lake log"),
+        ("auth.token", "geheim"),
+        ("profile.work.password", "geheim"),
+    ],
+)
+def test_secrets_are_refused_and_not_repeated(nessie, settings, tmp_path, name, value) -> None:
+    ran = nessie("config", "set", name, value)
+    assert ran.code == 2
+    assert "secrets are never written" in ran.err
+    assert "geheim" not in ran.err + nessie("config", "set", name, value, "--json").out
+    assert "geheim" not in "".join(p.read_text() for p in tmp_path.rglob("config.toml"))
+
+
+def test_init_writes_no_secret_either(nessie, tmp_path) -> None:
+    ran = nessie("init", "--store", "postgresql://ada:geheim@db/lake")
+    assert (ran.code, "secrets are never written" in ran.err) == (2, True)
+    assert not (tmp_path / ".nessie").exists()
+
+
+def test_a_file_that_is_no_toml_is_told_with_its_line_and_stays(nessie, settings) -> None:
+    settings.write_text('author = "Ada"\nalias = [\n')
+    for argv in (["list"], ["set", "author", "Eva"], ["unset", "author"]):
+        ran = nessie("config", *argv)
+        assert (ran.code, "line" in ran.err) == (2, True)
+    assert settings.read_text() == 'author = "Ada"\nalias = [\n'
+
+
+def test_settings_of_the_repository_are_met_by_every_client(nessie, catalog) -> None:
+    assert nessie("config", "--repository", "set", "protect.release/*", "no-delete").code == 0
+    assert catalog.repository.config().settings["protect.release/*"] == "no-delete"
+    assert nessie("config", "list", "--repository").rows == [["protect.release/*", "no-delete", "repository"]]
+    catalog.branch("release/1")
+    ran = nessie("branch", "-d", "release/1")
+    assert (ran.code, "protect" in ran.err) == (6, True)
+    assert nessie("config", "unset", "protect.release/*", "--repository").code == 0
+    assert nessie("branch", "-d", "release/1").code == 0
+
+
+# -- profiles ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(nessie, tmp_path: Path) -> str:
+    """A store that only the profile `work` names, with the branches `main` and `dev`."""
+    url = str(tmp_path / "elsewhere.sqlite")
+    with create(url) as repository:
+        repository.create_reference("BRANCH", "dev", repository.reference("main").hash)
+    assert nessie("config", "set", "profile.work.store", "elsewhere.sqlite").code == 0
+    assert nessie("config", "set", "profile.work.ref", "dev").code == 0
+    return url
+
+
+def names(ran) -> list[str]:
+    return [row[0] for row in ran.rows]
+
+
+def test_the_default_profile_is_used_where_nothing_nearer_names_a_store(nessie, elsewhere) -> None:
+    assert nessie("branch").code == 4
+    nessie("config", "set", "default-profile", "work")
+    assert names(nessie("branch")) == ["dev", "main"]
+    assert nessie("status", "--json").json["reference"]["name"] == "dev"
+
+
+def test_a_profile_can_be_named_and_goes_before_the_workspace(nessie, elsewhere, catalog, monkeypatch) -> None:
+    assert "dev" not in names(nessie("branch"))
+    assert names(nessie("--profile", "work", "branch")) == ["dev", "main"]
+    assert names(nessie("branch", "--profile", "work")) == ["dev", "main"]
+    monkeypatch.setenv("NESSIE_PROFILE", "work")
+    assert names(nessie("branch")) == ["dev", "main"]
+    assert nessie("status", "--json").json["reference"]["name"] == "dev"
+    assert "dev" not in names(nessie("branch", "--store", catalog.url))
+
+
+def test_the_path_in_a_profile_means_the_same_everywhere(nessie, elsewhere, tmp_path) -> None:
+    (tmp_path / "deep").mkdir()
+    assert names(nessie("-C", "deep", "--profile", "work", "branch")) == ["dev", "main"]
+
+
+def test_an_unknown_profile_is_told_with_its_neighbours(nessie, elsewhere, catalog) -> None:
+    ran = nessie("--profile", "wrok", "branch")
+    assert (ran.code, "did you mean 'work'" in ran.err) == (4, True)
+    ran = nessie("--profile", "work", "--store", "x", "branch")
+    assert (ran.code, "exclude each other" in ran.err) == (2, True)
+
+
+def test_a_default_profile_without_a_store_names_the_line(nessie, elsewhere) -> None:
+    nessie("config", "set", "default-profile", "home")
+    ran = nessie("branch")
+    assert (ran.code, "line 1" in ran.err, "[profile.home]" in ran.err) == (2, True, True)
+
+
+# -- aliases ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_alias_is_replaced_before_parsing(nessie, catalog) -> None:
+    nessie("config", "set", "alias.lg", "log --oneline")
+    assert nessie("lg", "-n", "1") == nessie("log", "--oneline", "-n", "1")
+    assert nessie("--json", "lg") == nessie("--json", "log", "--oneline")
+    nessie("config", "set", "alias.old", "--ref v1 content list")
+    assert nessie("old").rows[0][0] == "db"
+
+
+def test_an_alias_is_found_from_where_the_command_works(nessie, catalog, tmp_path) -> None:
+    nessie("config", "set", "alias.lg", "log --oneline")
+    (tmp_path / "outside").mkdir()
+    assert nessie("-C", "outside", "lg").code == 0
+    assert nessie("-C", str(tmp_path.parent), "lg").code == 2
+
+
+def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_another(nessie, settings) -> None:
+    settings.write_text('[alias]\nlog = "branch"\nlg = "lgg"\nlgg = "log"\n')
+    assert nessie("log", "--oneline").lines[0].endswith("tables")
+    ran = nessie("lg")
+    assert (ran.code, "does not begin with a command" in ran.err) == (2, True)
+    assert nessie("lgg").code == 0
+
+
+def test_a_mistyped_alias_is_told_with_its_neighbours(nessie, catalog) -> None:
+    nessie("config", "set", "alias.graph", "log --graph")
+    ran = nessie("grph")
+    assert (ran.code, "did you mean 'graph'" in ran.err) == (2, True)
