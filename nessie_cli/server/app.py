@@ -10,10 +10,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from msgspec import json
-from msgspec import MsgspecError
+from msgspec import MsgspecError, json
 
-from nessie_cli.errors import NessieError
 from nessie_cli.server.call import Answer, Call, Catalog
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body, told
 from nessie_cli.server.http import JSON, Headers, Limits, Reply, accepts_json, check_content_type, compressed, decompress, header, too_large
@@ -134,7 +132,7 @@ async def read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _send(reply: Reply, without_body: bool, send: Send) -> None:  # noqa: FBT001 - what HEAD means
+async def _send(reply: Reply, without_body: bool, send: Send) -> None:
     headers = reply.headers if reply.status == 204 else [*reply.headers, (b"content-length", str(len(reply.body)).encode())]  # noqa: PLR2004
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if without_body else reply.body})

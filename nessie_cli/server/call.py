@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from json import detect_encoding
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,7 @@ from msgspec import DecodeError, json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
+from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.base import Repository
 from nessie_cli.wire import keys
 
@@ -41,12 +43,16 @@ class UnreadableParameter(InvalidInput):
     status = 404
 
 
+class KeyTooLong(InvalidInput):
+    """A content key in a path that is longer than any that can exist: there is no such content."""
+
+    status = 404
+
+
 class Call:
     """A request: its path segments, query parameters, headers and body, read as the API reads them. Raises `InvalidInput` for wrong ones."""
 
-    def __init__(
-        self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b""
-    ) -> None:
+    def __init__(self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b"") -> None:
         self.repository = catalog.repository
         self.default_branch = catalog.default_branch
         self.segments = segments
@@ -99,6 +105,14 @@ class Call:
         key = None if text is None else keys.decode(text)
         return key if key is not None and key.elements else None
 
+    def path_key(self, name: str) -> ContentKey:
+        """The content key of a path segment, possibly one without elements."""
+        text = self.segments[name]
+        elements = keys.decode_elements(text)
+        if len(elements) > MAX_ELEMENTS or (2 * len(text) > MAX_LENGTH and len("".join(elements).encode("utf-16-le", "replace")) > 2 * MAX_LENGTH):
+            raise KeyTooLong(f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH} characters; there is none like this")
+        return ContentKey(tuple(elements))
+
     # -- headers ----------------------------------------------------------------------------------------------------------------
 
     def headers(self, name: bytes) -> list[str]:
@@ -117,7 +131,7 @@ class Call:
         if not text.strip():
             return None
         try:
-            return _decode(text)
+            return _decode(text if text[:1] in _FIRST_BYTES and text[1:2] != b"\0" else _as_utf8(text))
         except RecursionError:
             raise InvalidInput("body: is nested too deeply") from None
         except (DecodeError, UnicodeDecodeError, ValueError) as error:
@@ -132,6 +146,13 @@ class Call:
 
 
 _decode = json.Decoder().decode
+_FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
+
+
+def _as_utf8(text: bytes) -> bytes:
+    """JSON in UTF-16 or UTF-32 as UTF-8, as the JSON of old told them apart: by where its zero bytes are."""
+    encoding = detect_encoding(text)
+    return text if encoding.startswith("utf-8") else text.decode(encoding).encode()
 
 
 def _lower_first(text: str) -> str:

@@ -14,6 +14,7 @@ _AWAY = "The store cannot be used at the moment; nothing was written"
 _UNKNOWN_OUTCOME = "The connection to the store was lost while it was written; read the reference to see whether the request was carried out"
 _DAMAGED = "A stored object that this request needs is damaged or missing; `nessie fsck` on the server names it"
 _DETAILS_SINCE = 2
+_MANY_DIGITS = 10
 
 
 class HttpFault(InvalidInput):
@@ -52,6 +53,6 @@ def told(error: Exception) -> NessieError:
 
 def error_body(error: NessieError, client_spec: str) -> Json:
     """The body of an error answer; `errorDetails` only for clients that announce specification 2 or newer (reference 8.1)."""
-    spec = client_spec.strip()
-    details = spec.isascii() and spec.isdigit() and len(spec) <= 9 and int(spec) >= _DETAILS_SINCE  # noqa: PLR2004 - no number of a specification is longer
-    return encode_error(error, details=details)
+    major = client_spec.strip().partition(".")[0]
+    announced = int(major) if major.isascii() and major.isdigit() and len(major) < _MANY_DIGITS else 0
+    return encode_error(error, details=announced >= _DETAILS_SINCE)

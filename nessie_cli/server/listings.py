@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference
+from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference, ReferenceType
 from nessie_cli.server.call import Call
 from nessie_cli.server.paging import from_token, key_from_token, key_token, limit, page, token
 from nessie_cli.server.targets import Target, commit, parse_spec
@@ -32,9 +32,19 @@ def references(call: Call, records: int | None, page_token: str | None) -> tuple
     """A page of references, and the token of the next."""
     metadata = call.fetches_all()
     test = filter_of(call, "references")
-    start = from_token(page_token) if page_token else ""
-    found, behind = page(call.repository.references(start=start, metadata=metadata), limit(records), test)
-    return found, None if behind is None else token(behind.name)
+    found, behind = page(_references(call, page_token, metadata=metadata), limit(records), test)
+    return found, None if behind is None else token(f"{behind.type.value}/{behind.name}")
+
+
+def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
+    """All references, or those of a page and behind it. A token says what kind of reference it names: that one may be gone by now."""
+    kind, between, name = (ReferenceType.BRANCH.value, "/", "") if page_token is None else from_token(page_token).partition("/")
+    if not between:
+        raise InvalidInput("Invalid token string representation")
+    if kind == ReferenceType.BRANCH:
+        yield from call.repository.references(ReferenceType.BRANCH, start=name, metadata=metadata)
+        name = ""
+    yield from call.repository.references(ReferenceType.TAG, start=name, metadata=metadata)
 
 
 def log(call: Call, start: str, oldest: str | None, records: int | None) -> tuple[list[LogEntry], str | None]:
@@ -60,8 +70,10 @@ def token_start(call: Call, page_token: str) -> str:
 
 
 def oldest_of(text: str | None) -> Target | None:
-    """The commit that ends a log."""
-    return parse_spec(text, "limit-hash") if text else None
+    """The commit that ends a log; an empty text is HEAD."""
+    if text is None:
+        return None
+    return parse_spec(text, "limit-hash") if text else Target(None)
 
 
 def key_range(call: Call) -> KeyRange:
@@ -75,13 +87,18 @@ def key_range(call: Call) -> KeyRange:
     )
     if found.prefix is not None and (found.minimum is not None or found.maximum is not None):
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
+    if found.minimum is not None and found.maximum is not None and found.minimum > found.maximum:
+        raise InvalidInput("'to' must be greater than 'from'")
     return found
 
 
-def _from(wanted: KeyRange, start: ContentKey | None) -> tuple[KeyRange, ContentKey | None]:
-    """The range from a key on, and the prefix that a repository is not asked for because it takes no bound beside it."""
+def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
+    """The range from a page on, and the prefix that a repository is not asked for because it takes no bound beside it."""
+    start = key_from_token(page_token) if page_token else None
     if start is None:
         return wanted, None
+    if not start.elements:
+        return KeyRange(keys=()), None
     minimum = max(start, wanted.minimum) if wanted.minimum else start
     return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
 
@@ -91,7 +108,7 @@ def entries(
 ) -> tuple[list[Entry], str | None]:
     """A page of keys."""
     test = filter_of(call, "entries")
-    rest, prefix = _from(wanted, key_from_token(page_token) if page_token else None)
+    rest, prefix = from_page(wanted, page_token)
     items: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest, content=content)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
@@ -104,7 +121,7 @@ def differences(
 ) -> tuple[list[DiffEntry], str | None]:
     """A page of a difference."""
     test = filter_of(call, "diff")
-    rest, prefix = _from(wanted, key_from_token(page_token) if page_token else None)
+    rest, prefix = from_page(wanted, page_token)
     items: Iterable[DiffEntry] = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)

@@ -10,6 +10,8 @@ from nessie_cli.model import ContentKey
 
 T = TypeVar("T")
 _BETWEEN = "\x00"
+_KEY = "M\x00"
+"""Before the keys in tokens, as in the original's."""
 
 
 def page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None = None) -> tuple[list[T], T | None]:
@@ -47,9 +49,12 @@ def from_token(text: str) -> str:
 
 def key_token(key: ContentKey) -> str:
     """A token for a content key."""
-    return token(_BETWEEN.join(key.elements))
+    return token(_KEY + _BETWEEN.join(key.elements))
 
 
-def key_from_token(text: str) -> ContentKey:
-    """The content key of a token."""
-    return ContentKey(tuple(from_token(text).split(_BETWEEN)))
+def key_from_token(text: str) -> ContentKey | None:
+    """The content key of a token; None for a token before all keys, the key without elements for one behind them (they are nobody's)."""
+    found = from_token(text)
+    if found.startswith(_KEY):
+        return ContentKey(tuple(found[len(_KEY) :].split(_BETWEEN)))
+    return None if found < _KEY else ContentKey(())

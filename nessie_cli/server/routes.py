@@ -156,10 +156,16 @@ V1 = (
             _FETCH,
         ),
     ),
-    Route("PUT", "trees/{kind}/{ref}", v1_references.assign_reference, "Assign a reference", "", (_EXPECTED,), body="Reference", writes=True, status=204),
+    Route(
+        "PUT", "trees/{kind}/{ref}", v1_references.assign_reference, "Assign a reference", "", (_EXPECTED,), body="Reference", writes=True, status=204
+    ),
     Route("DELETE", "trees/{kind}/{ref}", v1_references.delete_reference, "Delete a reference", "", (_EXPECTED,), writes=True, status=204),
-    Route("POST", "trees/branch/{ref}/commit", v1_writing.post_commit, "Commit operations", "ReferenceV1", (_EXPECTED,), body="Operations", writes=True),
-    Route("POST", "trees/branch/{ref}/merge", v1_writing.post_merge, "Merge into a branch", "MergeResponseV1", (_EXPECTED,), body="Merge", writes=True),
+    Route(
+        "POST", "trees/branch/{ref}/commit", v1_writing.post_commit, "Commit operations", "ReferenceV1", (_EXPECTED,), body="Operations", writes=True
+    ),
+    Route(
+        "POST", "trees/branch/{ref}/merge", v1_writing.post_merge, "Merge into a branch", "MergeResponseV1", (_EXPECTED,), body="Merge", writes=True
+    ),
     Route(
         "POST",
         "trees/branch/{ref}/transplant",

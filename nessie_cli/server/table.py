@@ -71,7 +71,7 @@ class RouteTable:
     def match(self, method: str, raw_path: str) -> Match:
         """The route of a request; raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded. HEAD is answered by GET's route."""
         method = "GET" if method == "HEAD" else method
-        raw = raw_path[:-1] if raw_path.endswith("/") else raw_path
+        raw = raw_path.removesuffix("/")
         segments = raw.split("/")
         allowed: set[str] = set()
         for pattern, route in self._by_length.get(len(segments), ()):

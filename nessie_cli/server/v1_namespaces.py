@@ -10,14 +10,14 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.model import CommitMeta, ContentKey, Delete, KeyRange, Namespace, Operation, Put, Reference
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
-from nessie_cli.server.v1_reading import reference_at
-from nessie_cli.server.v2_writing import branch_of
 from nessie_cli.server.targets import Target
+from nessie_cli.server.v1_reading import reference_at
+from nessie_cli.server.v1_references import check_name_v1
+from nessie_cli.server.v2_writing import branch_of
 from nessie_cli.wire import keys
 from nessie_cli.wire.bodies import decode_namespace_update
 from nessie_cli.wire.decode import decode_content_value
 from nessie_cli.wire.encode import encode_content
-from nessie_cli.server.v1_references import check_name_v1
 
 
 class NamespaceNotFound(ContentNotFound):
@@ -66,7 +66,7 @@ def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
 
 def get_namespace(call: Call) -> Answer:
     """One namespace."""
-    return Answer(encode_content(_find(call, _at(call, "getNamespace"), keys.decode(call.segments["name"]))))
+    return Answer(encode_content(_find(call, _at(call, "getNamespace"), call.path_key("name"))))
 
 
 def get_namespaces(call: Call) -> Answer:
@@ -104,7 +104,7 @@ def put_namespace(call: Call) -> Answer:
 
 def delete_namespace(call: Call) -> Answer:
     """Delete an empty namespace."""
-    key = keys.decode(call.segments["name"])
+    key = call.path_key("name")
     branch = _branch(call)
     found = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
     if not isinstance(found, Namespace):
@@ -118,7 +118,7 @@ def delete_namespace(call: Call) -> Answer:
 def post_namespace(call: Call) -> Answer:
     """Change the properties of a namespace: removals first, then updates."""
     updates, removals = decode_namespace_update(call.needed_json("updateProperties.namespaceUpdate"))
-    key = keys.decode(call.segments["name"])
+    key = call.path_key("name")
     branch = _branch(call)
     found = _find(call, branch, key)
     properties = {name: value for name, value in found.properties.items() if name not in removals} | updates

@@ -7,18 +7,17 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, Entry, Reference
+from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
-from nessie_cli.server.paging import key_from_token, key_token, limit, page
+from nessie_cli.server.paging import key_token, limit, page
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.server.v1_references import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
-from nessie_cli.wire import encode_v1, keys
+from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import decode_requested_keys
 from nessie_cli.wire.encode import encode_content, encode_page
-from nessie_cli.repository.base import ALL_KEYS
-from nessie_cli.model import KeyRange
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -27,7 +26,7 @@ _DOTS = "..."
 def reference_at(call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash") -> Reference:
     """The reference at which to read: a name, and a hash with optional relative parts."""
     check_name_v1(name, place)
-    spec = Target(None) if hash_ is None else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
+    spec = Target(None) if not hash_ else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
     if name != DETACHED:
         named(call.repository, name)
     return read_at(call.repository, Target(name, spec.hash, spec.steps), what)
@@ -62,8 +61,8 @@ def get_entries(call: Call) -> Answer:
     records, page_token = call.number("maxRecords"), call.text("pageToken")
     at = reference_at(call, call.segments["ref"], call.text("hashOnRef"), place="getEntries.refName")
     test = listings.filter_of(call, "entries")
-    start = KeyRange(minimum=key_from_token(page_token)) if page_token else ALL_KEYS
-    entries: Iterable[Entry] = call.repository.entries(f"@{at.hash}", start)
+    rest, _ = listings.from_page(ALL_KEYS, page_token)
+    entries: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest)
     names = _cut((entry for entry in entries if test is None or test(entry)), depth)
     found, behind = page(names, limit(records))
     return Answer(encode_page("entries", (encode_v1.entry(*name) for name in found), behind and key_token(behind.key)))
@@ -94,7 +93,7 @@ def _content_place(call: Call, method: str) -> tuple[Reference, str]:
 
 def get_content(call: Call) -> Answer:
     """One content."""
-    key = keys.decode(call.segments["key"])
+    key = call.path_key("key")
     at, name = _content_place(call, "getContent")
     found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
     if found is None:

@@ -9,7 +9,7 @@ from nessie_cli.model import CommitMeta
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.targets import Target, plain_hash
 from nessie_cli.server.v1_references import check_name_v1
-from nessie_cli.server.v2_writing import branch_of, merge, transplant
+from nessie_cli.server.v2_writing import branch_of, merge, merge_body, transplant
 from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
@@ -35,7 +35,7 @@ def _without(body: Any, *v2_attributes: str) -> Any:
     return {name: value for name, value in body.items() if name not in v2_attributes} if isinstance(body, dict) else body
 
 
-def _check_kept(body: Any, allowed: bool, rule: str) -> None:  # noqa: FBT001 - the one value that is allowed beside null
+def _check_kept(body: Any, allowed: bool, rule: str) -> None:
     kept = body.get("keepIndividualCommits") if isinstance(body, dict) else None
     if kept is not None and kept is not allowed:
         raise InvalidInput(f"The parameter 'keepIndividualCommits' is deprecated. {rule}")
@@ -46,7 +46,7 @@ def post_merge(call: Call) -> Answer:
     target = _target(call, "mergeRefIntoBranch")
     body = call.needed_json("mergeRefIntoBranch.merge")
     _check_kept(body, False, "Merge operations only support squashed now.")
-    found = decode_merge(_without(body, "message", "commitMeta"))
+    found = decode_merge(merge_body(_without(body, "message", "commitMeta")))
     plain_hash(found.source_hash, "fromHash")
     return Answer(encode_v1.merge_result(merge(call, target, found, None)))
 
@@ -56,7 +56,7 @@ def post_transplant(call: Call) -> Answer:
     target = _target(call, "transplantCommitsIntoBranch")
     body = call.needed_json("transplantCommitsIntoBranch.transplant")
     _check_kept(body, True, "Transplant operations only support unsquashed now.")
-    found = decode_transplant(_without(body, "message"))
+    found = decode_transplant(merge_body(_without(body, "message")))
     for hash_ in found.hashes:
         plain_hash(hash_, "hashesToTransplant")
     message = call.text("message")

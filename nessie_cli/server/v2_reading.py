@@ -66,15 +66,13 @@ def get_diff(call: Call) -> Answer:
     """A page of what differs between two commits."""
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
-    found, token = listings.differences(
-        call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token")
-    )
+    found, token = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
     return Answer(encode_diff(found, before, after, token))
 
 
 def get_content(call: Call) -> Answer:
     """One content."""
-    key = keys.decode(call.segments["key"])
+    key = call.path_key("key")
     if not key.elements:
         raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
     at = _at(call)

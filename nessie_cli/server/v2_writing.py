@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import structs
+from typing import Any
 
 from nessie_cli.errors import InvalidInput, MergeConflict
-from nessie_cli.model import CommitMeta, MergeResult, Reference, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult, Reference, ReferenceType
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
@@ -23,6 +23,16 @@ def branch_of(call: Call, target: Target, verb: str) -> Reference:
     return found
 
 
+_SPELLED = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
+
+
+def merge_body(value: Any) -> Any:
+    """The body of a merge or transplant as it is; raises for flags that the original's examples misspell, before something is merged for real."""
+    for wrong in _SPELLED.keys() & value.keys() if isinstance(value, dict) else ():
+        raise InvalidInput(f"{wrong}: is no attribute; write {_SPELLED[wrong]}")
+    return value
+
+
 def post_commit(call: Call) -> Answer:
     """One commit."""
     meta, operations = decode_operations(call.needed_json("commitMultipleOperations.operations"))
@@ -35,7 +45,7 @@ def post_commit(call: Call) -> Answer:
 
 def post_merge(call: Call) -> Answer:
     """One merge."""
-    body = decode_merge(call.needed_json("mergeRefIntoBranch.merge"))
+    body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
     target = parse_segment(call.segments["ref"], call.default_branch)
     return Answer(encode_merge_result(merge(call, target, body, merged_with_headers(call, body.meta))))
 
@@ -49,12 +59,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     spec = Target(None) if body.source_hash is None else parse_spec(body.source_hash, "fromHash")
     source_hash = commit(call.repository, spec, "Source hash")
     source = "" if body.source == DETACHED else body.source
-    if meta is not None and not meta.message:
-        made_up = f"Merged {body.source} at {source_hash} into {branch.name} at {where}"
-        meta = structs.replace(meta, message=made_up)
-    options = MergeOptions(
-        meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run
-    )
+    options = MergeOptions(meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run)
     try:
         return call.repository.merge(branch.name, f"{source}@{source_hash}", options)
     except MergeConflict as conflict:
@@ -65,7 +70,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
 
 def post_transplant(call: Call) -> Answer:
     """One transplant."""
-    body = decode_transplant(call.needed_json("transplantCommitsIntoBranch.transplant"))
+    body = decode_transplant(merge_body(call.needed_json("transplantCommitsIntoBranch.transplant")))
     target = parse_segment(call.segments["ref"], call.default_branch)
     meta = merged_with_headers(call, None if body.message is None else CommitMeta(body.message))
     return Answer(encode_merge_result(transplant(call, target, body, meta)))
@@ -82,7 +87,11 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
         absolute(spec, "Hash to transplant")
     hashes = [commit(call.repository, spec, "Hash to transplant") for spec in specs]
     options = MergeOptions(
-        meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run
+        meta=_overridden(call, hashes[0], meta) if meta is not None and len(hashes) == 1 else None,
+        behaviors=body.behaviors,
+        default_behavior=body.default_behavior,
+        expected_hash=where,
+        dry_run=body.dry_run,
     )
     try:
         return call.repository.transplant(branch.name, hashes, options)
@@ -90,3 +99,15 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
         if body.conflict_as_result:
             return conflict.result  # type: ignore[no-any-return]
         raise
+
+
+def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:
+    """The metadata of the one commit that is transplanted, with what the request says instead (reference 9.6)."""
+    original = call.repository.commit_at(f"@{hash_}").meta if hash_ != NO_ANCESTOR else meta
+    return CommitMeta(
+        message=meta.message or original.message,
+        authors=meta.authors or original.authors,
+        signed_off_by=meta.signed_off_by or original.signed_off_by,
+        author_time=meta.author_time or original.author_time,
+        properties=meta.properties or original.properties,
+    )

@@ -18,6 +18,7 @@ from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, Merge
 from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, object_with_type
 from nessie_cli.wire.guards import Guard, JsonObject, TextMap, Texts, check
 from nessie_cli.wire.json_text import describe, fault, join
+from nessie_cli.wire.leniency import is_lenient
 
 _HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
 _HASH_RULE = (
@@ -194,6 +195,8 @@ def _content(data: JsonObject | None, path: str) -> Content | None:
 def _behavior(text: str | None, path: str) -> MergeBehavior:
     if text is None:
         return MergeBehavior.NORMAL
+    if is_lenient() and text.isdecimal() and int(text) < len(MergeBehavior):
+        return list(MergeBehavior)[int(text)]
     if text not in MergeBehavior.__members__:
         raise fault(path, f"{describe(text)} is no merge behavior ({', '.join(MergeBehavior)})")
     return MergeBehavior(text)

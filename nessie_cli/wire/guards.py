@@ -29,6 +29,11 @@ def _map_of_texts(value: Any) -> Any:
     return {} if value is None else value
 
 
+def _map_or_empty_list(value: Any) -> Any:
+    """The original reads an empty list where the properties of a commit belong as none."""
+    return {} if value == [] and is_lenient() else value
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list_of_texts)]
 TextMap = Annotated[dict[str, str], BeforeValidator(_map_of_texts)]
 JsonObject = dict[str, Any]
@@ -140,8 +145,8 @@ class CommitMetaGuard(Guard):
     signed_off_by: str | None = None
     all_signed_off_by: list[str] | None = None
     author_time: str | None = None
-    properties: dict[str, str] | None = None
-    all_properties: dict[str, list[str]] | None = None
+    properties: Annotated[dict[str, str] | None, BeforeValidator(_map_or_empty_list)] = None
+    all_properties: Annotated[dict[str, list[str]] | None, BeforeValidator(_map_or_empty_list)] = None
     hash: Any = None
     committer: Any = None
     commit_time: Any = None
