@@ -51,6 +51,11 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    if argv[:1] == ["__complete"]:
+        from nessie_cli.cli.completion.answer import answer
+
+        answer(argv[1:])
+        return 0
     from nessie_cli.cli.versions import asks_for_version, show_version
 
     if asks_for_version(argv):

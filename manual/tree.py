@@ -1,0 +1,109 @@
+"""The command tree as plain data: what the parser knows of each command, its options and words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from nessie_cli.cli.group import root
+from nessie_cli.cli.registry import COMMANDS, CommandEntry
+
+GLOBAL = "global_"
+
+
+class Option(NamedTuple):
+    """One option: its names, what it takes (empty for a flag), the values there are to choose from, whether it can be repeated, its help."""
+
+    names: tuple[str, ...]
+    metavar: str
+    choices: tuple[str, ...]
+    many: bool
+    help: str
+    default: str
+
+
+HELP = Option(("--help",), "", (), many=False, help="Show what the command takes, with examples, and end.", default="")
+VERSION = Option(("--version",), "", (), many=False, help="Print the versions of nessie, of Python and of the store's format, and end.", default="")
+"""Options that the parser has no line for: the first one stands behind every command, the other one behind `nessie` alone."""
+
+
+class Word(NamedTuple):
+    """A word that is no option."""
+
+    metavar: str
+    help: str
+
+
+class Command(NamedTuple):
+    """One command. `path` is what stands behind `nessie`, `text` what the docstring says below its first line."""
+
+    path: tuple[str, ...]
+    summary: str
+    text: str
+    section: str
+    options: tuple[Option, ...]
+    words: tuple[Word, ...]
+    examples: tuple[str, ...]
+    hidden: bool
+    children: tuple[Command, ...]
+
+    @property
+    def name(self) -> str:
+        """The name as one writes it: `nessie content put`."""
+        return " ".join(("nessie", *self.path))
+
+
+def read() -> Command:
+    """The command `nessie` with all others below it."""
+    group = root()
+    children = tuple(_below(group, COMMANDS, ()))
+    options = tuple(_options(group, shared=True))
+    return Command((), str(group.help), "", "", options, (), (), hidden=False, children=children)
+
+
+def every(command: Command) -> Iterator[Command]:
+    """The command and all below it, in the order of the registry."""
+    yield command
+    for child in command.children:
+        yield from every(child)
+
+
+def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]) -> Iterator[Command]:
+    for name, entry in table.items():
+        command = group.get_command(None, name)
+        path = (*above, name)
+        if entry.children is not None:
+            children = tuple(_below(command, entry.children, path))
+            yield Command(path, entry.help, "", entry.section, (), (), (), entry.hidden, children)
+            continue
+        module = import_module(f"nessie_cli.cli.commands.{entry.module}")
+        text = inspect.getdoc(getattr(module, entry.function)) or ""
+        rest = text.partition("\n")[2].strip()
+        options = tuple(_options(command, shared=False))
+        yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), tuple(module.EXAMPLES), entry.hidden, ())
+
+
+def _options(command: Any, *, shared: bool) -> Iterator[Option]:
+    for parameter in command.params:
+        if parameter.param_type_name != "option" or str(parameter.name).startswith(GLOBAL) is not shared:
+            continue
+        if parameter.hidden and not shared:
+            continue
+        flag = parameter.is_flag
+        choices = tuple(getattr(parameter.type, "choices", ()))
+        names = tuple([*parameter.opts, *parameter.secondary_opts])
+        metavar = "" if flag else parameter.metavar or "|".join(map(str, choices)) or str(parameter.name).upper()
+        yield Option(names, metavar, tuple(map(str, choices)), bool(parameter.multiple), parameter.help or "", _default(parameter, flag=flag))
+
+
+def _default(parameter: Any, *, flag: bool) -> str:
+    value = parameter.default
+    return "" if flag or value is None or callable(value) or isinstance(value, list | tuple) else str(getattr(value, "value", value))
+
+
+def _words(command: Any) -> Iterator[Word]:
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield Word(parameter.metavar or str(parameter.name).upper(), parameter.help or "")

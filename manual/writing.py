@@ -1,0 +1,49 @@
+"""All generated files: what is in them, which are out of date, writing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from manual import completions, tree
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("completions", "man", "docs/reference")
+"""Folders that hold nothing but generated files; what does not belong there any more is removed."""
+
+
+def files() -> dict[str, str]:
+    """Every generated file by its path."""
+    commands = tree.read()
+    return {
+        **completions.scripts(),
+        "nessie_cli/cli/completion/table.py": completions.table(commands),
+    }
+
+
+def outdated() -> list[str]:
+    """Paths of files that are missing, not what they have to be, or left over."""
+    wanted = files()
+    changed = [name for name, text in wanted.items() if _text(ROOT / name) != text]
+    return sorted(changed + [name for name in _present() if name not in wanted])
+
+
+def write() -> list[str]:
+    """Write what is out of date; answers the paths."""
+    wanted = files()
+    found = outdated()
+    for name in found:
+        path = ROOT / name
+        if name in wanted:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[name], encoding="utf-8")
+        else:
+            path.unlink()
+    return found
+
+
+def _present() -> list[str]:
+    return [str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None

@@ -1,0 +1,102 @@
+"""What bash needs done for it: it gives a line with its quotes, and inserts replies as they are, in the place of what follows the last word break."""
+
+from __future__ import annotations
+
+from nessie_cli.cli.completion.answer import one_line
+from nessie_cli.cli.completion.candidates import candidates, is_open
+
+# Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-~^")
+_ESCAPED_IN_QUOTES = '"\\$`'
+
+
+def replies(line: str, *, breaks: str, listing: bool, columns: int) -> list[str]:
+    """What goes into COMPREPLY for a line up to the cursor; several candidates are told with their descriptions where they are `listing`."""
+    typed = _Typed(line, breaks)
+    found = candidates(typed.words[1:])
+    inserts = [typed.insert(text) for text, _ in found]
+    if len(found) > 1 and listing and any(said for _, said in found):
+        width = max(map(len, inserts)) + 2
+        return [_told(text, said, width, columns) for text, (_, said) in zip(inserts, found, strict=True)]
+    return inserts
+
+
+def _told(text: str, said: str, width: int, columns: int) -> str:
+    told = f"{text:<{width}}({one_line(said)})" if said else text
+    return told if len(told) < columns or not said else (told[: columns - 3] + "...)")[: max(columns - 1, len(text))]
+
+
+class _Typed:
+    """A line read as the shell reads it: its words without quotes, and what of the last one stays as it is."""
+
+    def __init__(self, line: str, breaks: str) -> None:
+        self.words = [""]
+        self._breaks = breaks
+        self._kept = ""
+        self._quote = ""
+        self._in_word = False
+        self._read(line)
+
+    def insert(self, candidate: str) -> str:
+        """What is typed in the place of the part of the last word that bash replaces."""
+        rest = candidate[len(self._kept) :]
+        if self._quote:
+            return _quoted(rest, self._quote)
+        return _escaped(rest) + ("" if is_open(candidate) else " ")
+
+    def _read(self, line: str) -> None:
+        characters = iter(line)
+        for c in characters:
+            if self._quote == "'" or (self._quote and c not in (self._quote, "\\")):
+                self._close() if c == self._quote else self._add(c)
+            elif c == self._quote:
+                self._close()
+            elif c == "\\":
+                self._add_escaped(next(characters, ""))
+            elif c in "\"'":
+                self._open(c)
+            elif c.isspace():
+                self._end_word()
+            else:
+                self._add(c)
+                self._break_at(c)
+
+    def _add(self, c: str) -> None:
+        self.words[-1] += c
+        self._in_word = True
+
+    def _add_escaped(self, c: str) -> None:
+        self._add(c if not self._quote or c in _ESCAPED_IN_QUOTES else "\\" + c)
+
+    def _open(self, quote: str) -> None:
+        self._quote = quote
+        self._in_word = True
+        self._kept = self.words[-1]
+
+    def _close(self) -> None:
+        self._break_at(self._quote)
+        self._quote = ""
+
+    def _break_at(self, c: str) -> None:
+        if c in self._breaks:
+            self._kept = self.words[-1]
+
+    def _end_word(self) -> None:
+        if self._in_word:
+            self.words.append("")
+        self._kept = ""
+        self._in_word = False
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c in _PLAIN or ord(c) > 127 else "\\" + c for c in text)  # noqa: PLR2004 - beyond ASCII nothing is special
+
+
+def _quoted(text: str, quote: str) -> str:
+    if quote == "'":
+        return text.replace("'", "'\\''")
+    return "".join("\\" + c if c in _ESCAPED_IN_QUOTES else c for c in text)
