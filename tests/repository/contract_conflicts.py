@@ -300,6 +300,18 @@ class Namespaces:
         assert (conflict.type, conflict.key.plain if conflict.key else "") == (ConflictType.NAMESPACE_NOT_EMPTY, "a")
         assert conflict.message == "namespace 'a' is not empty"
 
+    def test_changing_the_children_of_a_namespace_does_not_empty_it(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": NS, "a.x": 1, "b": NS, "b.x": 1})
+        for attempt in (
+            [delete("a"), put("a.x", table(2, catalog.id("main", "a.x")))],
+            [delete("a"), unchanged("a.x")],
+            [delete("b"), delete("b.x"), put("b.x", table(2))],
+        ):
+            with pytest.raises(ReferenceConflict) as refused:
+                catalog.commit("main", *attempt)
+            assert {type_ for type_, _ in found(refused)} <= {"NAMESPACE_NOT_EMPTY", "NAMESPACE_ABSENT"}
+        assert catalog.numbers() == {"a": NS, "a.x": 1, "b": NS, "b.x": 1}
+
     def test_two_full_namespaces_are_both_named(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.x": 1, "b": NS, "b.c": NS, "b.c.x": 1})
         with pytest.raises(ReferenceConflict) as refused:

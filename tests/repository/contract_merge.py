@@ -439,6 +439,17 @@ class Merges:
         assert catalog.top().operations == (put("k", resolved),)
         assert catalog.repository.merge_base("main", "dev") == catalog.head("dev")
 
+    def test_a_resolved_content_never_changes_the_id(self, catalog: Catalog) -> None:
+        both_sides(catalog, UPDATE, UPDATE)
+        there = catalog.content("main", "k")
+        other = table(23, catalog.id("main", "aside"))
+        try:
+            catalog.merge("dev", behaviors=[behave("k", "NORMAL", there, other)])
+        except InvalidInput:
+            assert catalog.content("main", "k") == there
+        else:
+            assert catalog.content("main", "k") == other.with_id(there.id)
+
     def test_a_resolved_content_does_not_help_against_a_wrong_expectation(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         content_id = catalog.id("main", "k")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
-from nessie_cli.model import Conflict
+from nessie_cli.model import Conflict, MergeBehavior
 from tests.repository.vocabulary import NS, Catalog, delete, key, put, table, types_and_keys
 
 
@@ -116,6 +116,37 @@ class Renames:
         conflicts = refused.value.result.conflicts
         assert any(c.source_rename and c.target_rename for c in conflicts)
         assert catalog.numbers() == {"aside": 1, "ours": 1}
+
+    @FOLLOW
+    @pytest.mark.parametrize(("theirs", "ours", "number"), [(None, None, 1), (2, None, 2), (None, 3, 3), (2, 3, None)], ids=str)
+    def test_the_same_rename_on_both_sides_is_no_conflict(
+        self, catalog: Catalog, theirs: int | None, ours: int | None, number: int | None, follow: bool
+    ) -> None:
+        content_id = begin(catalog)
+        catalog.rename("dev", "old", "new", theirs)
+        catalog.rename("main", "old", "new", ours)
+        if number is None:
+            with pytest.raises(MergeConflict) as refused:
+                catalog.merge("dev", follow_renames=follow)
+            assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "new")]
+            return
+        assert catalog.merge("dev", follow_renames=follow).successful
+        assert catalog.numbers() == {"aside": 1, "new": number}
+        assert catalog.id("main", "new") == content_id
+
+    @FOLLOW
+    @pytest.mark.parametrize("source", ["change", "rename"])
+    def test_forcing_over_a_rename_leaves_one_content_at_one_key(self, catalog: Catalog, source: str, follow: bool) -> None:
+        content_id = begin(catalog)
+        if source == "change":
+            catalog.write("dev", {"old": 2})
+        else:
+            catalog.rename("dev", "old", "theirs", 2)
+        catalog.rename("main", "old", "ours", 3)
+        assert catalog.merge("dev", default_behavior=MergeBehavior.FORCE, follow_renames=follow).applied
+        holders = [e.key.plain for e in catalog.repository.entries("main") if e.content_id == content_id]
+        assert holders == ["old" if source == "change" else "theirs"]
+        assert catalog.numbers()[holders[0]] == 2
 
     @FOLLOW
     def test_one_content_never_ends_up_at_two_keys(self, catalog: Catalog, follow: bool) -> None:
