@@ -18,7 +18,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import Done, Move, StoredObject, Write
 from nessie_cli.store.opening import open_store
-from tests.repository.vocabulary import NS, Catalog, put, table
+from tests.repository.vocabulary import NS, Catalog, key, put, table
 
 
 @pytest.fixture(scope="module")
@@ -296,3 +296,29 @@ def test_the_empty_tree_needs_no_node(tmp_path: Path) -> None:
         catalog.write("main", {"a": None})
     assert problems(path) == []
     assert tree.EMPTY not in {id_ for _, id_, _, _ in rows(path)}
+
+
+# -- the index from keys to the commits that touched them --
+
+
+def test_lost_marks_of_commits_are_found(store: Path) -> None:
+    marks = sql(store, "SELECT mark, object FROM marks")
+    assert marks
+    for mark, row in marks[::6]:
+        sql(store, "DELETE FROM marks WHERE mark = ? AND object = ?", mark, row)
+        assert problems(store), "the log of a key would leave a commit out, and nobody would know"
+        sql(store, "INSERT INTO marks VALUES (?, ?)", mark, row)
+    assert problems(store) == []
+
+
+def test_marks_that_are_too_many_change_no_answer(store: Path) -> None:
+    def answers() -> list[object]:
+        with connect(str(store)) as repository:
+            return [repository.last_change("main", key(name)) for name in ("b", "n.a", "t077", "t000", "never")]
+
+    before = answers()
+    marks = {mark for mark, _ in sql(store, "SELECT mark, object FROM marks")}
+    for (row,) in sql(store, "SELECT rowid FROM objects"):
+        for mark in marks:
+            sql(store, "INSERT OR IGNORE INTO marks VALUES (?, ?)", mark, row)
+    assert answers() == before
