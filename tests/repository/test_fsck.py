@@ -317,8 +317,5 @@ def test_marks_that_are_too_many_change_no_answer(store: Path) -> None:
             return [repository.last_change("main", key(name)) for name in ("b", "n.a", "t077", "t000", "never")]
 
     before = answers()
-    marks = {mark for mark, _ in sql(store, "SELECT mark, object FROM marks")}
-    for (row,) in sql(store, "SELECT rowid FROM objects"):
-        for mark in marks:
-            sql(store, "INSERT OR IGNORE INTO marks VALUES (?, ?)", mark, row)
+    sql(store, "INSERT OR IGNORE INTO marks SELECT m.mark, o.rowid FROM (SELECT DISTINCT mark FROM marks) AS m, objects AS o")
     assert answers() == before
