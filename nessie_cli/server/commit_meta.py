@@ -41,5 +41,6 @@ def _names(call: Call, header: bytes) -> tuple[str, ...]:
 def _properties(call: Call) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for name, value in call.headers_from(_PROPERTY):
-        found[name.lower()] = (*found.get(name.lower(), ()), value)
+        if value:
+            found[name.lower()] = (*found.get(name.lower(), ()), value)
     return found

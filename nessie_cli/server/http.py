@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, NamedTuple
 
 from nessie_cli.server.failures import HttpFault
 
@@ -17,10 +18,11 @@ COMPRESSED_FROM = 2048
 
 
 class Limits(NamedTuple):
-    """How much of a request is read. Bytes; `body` as it is sent, `decompressed` what it may become."""
+    """How much of a request is read. Bytes; `body` as it is sent, `decompressed` what it may become; `seconds` for the whole body to arrive."""
 
     body: int = 64 * 1024 * 1024
     decompressed: int = 256 * 1024 * 1024
+    seconds: float = 60.0
 
 
 class Reply(NamedTuple):
@@ -98,3 +100,27 @@ def _inflate(body: bytes, most: int) -> bytes:
 def too_large(problem: str) -> HttpFault:
     """The error for a body beyond a limit."""
     return HttpFault(413, f"body: {problem}", "BAD_REQUEST")
+
+
+async def read_body(headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits) -> bytes:
+    """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive."""
+    announced = header(headers, b"content-length")
+    if announced.isdigit() and int(announced) > limits.body:
+        raise too_large(f"is larger than {limits.body} bytes")
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(limits.seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise HttpFault(400, "body: the client went away", "BAD_REQUEST")
+                part = message.get("body", b"")
+                size += len(part)
+                if size > limits.body:
+                    raise too_large(f"is larger than {limits.body} bytes")
+                parts.append(part)
+                if not message.get("more_body"):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+    except TimeoutError:
+        raise HttpFault(408, f"body: did not arrive within {limits.seconds:g} seconds", "BAD_REQUEST") from None

@@ -1,4 +1,4 @@
-"""Pages of a listing: how many records one holds, which pass the filter, and the opaque token that names the next page's first one (reference 2.2)."""
+"""Pages of a listing: how many records one holds, which pass the filter, and the opaque token that names the first one behind it (2.2)."""
 
 from __future__ import annotations
 

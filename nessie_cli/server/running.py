@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import uvicorn
 
-from nessie_cli.errors import NessieError, NotAllowed
+from nessie_cli.errors import NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.app import Api, Receive, Scope, Send
+from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.app import Application, Server
 from nessie_cli.server.call import Catalog
+from nessie_cli.server.http import Limits
+from nessie_cli.server.pages import pages
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.table import RouteTable
 
-_GRACE = 30
+GRACE = 30
 """Seconds that requests have to finish when the server is told to stop."""
 
 
 class Settings(NamedTuple):
-    """Where the server listens."""
+    """Where the server listens, and how much of a request it reads."""
 
     host: str = "127.0.0.1"
     port: int = 19120
     insecure: bool = False
+    limits: Limits = Limits()
+
+
+class Listeners(NamedTuple):
+    """What is told while the server runs: its URL once it listens, and, where somebody wants it, the access log's lines."""
+
+    started: Callable[[str], None]
+    log: Callable[[bytes], object] | None = None
 
 
 def is_loopback(host: str) -> bool:
@@ -37,61 +49,57 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def application(repository: Repository) -> Any:
+def application(repository: Repository, *, limits: Limits | None = None, log: AccessLog | None = None) -> Application:
     """The ASGI application over a repository."""
-    api = Api(Catalog(repository, repository.config().default_branch), RouteTable(ROUTES))
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(api, receive, send)
-        else:
-            await api(scope, receive, send)
-
-    return app
+    server = Server(Catalog(repository, repository.config().default_branch), RouteTable(ROUTES), limits=limits, log=log)
+    server.beside = pages(server)
+    return server
 
 
-async def _lifespan(api: Api, receive: Receive, send: Send) -> None:
-    while True:
-        message: MutableMapping[str, Any] = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            api.close()
-            return
+def serve(repository: Repository, settings: Settings, listeners: Listeners) -> None:
+    """Answer requests over a repository until the process is told to stop (SIGTERM, SIGINT); what was accepted is finished.
 
-
-def serve(repository: Repository, settings: Settings, started: Callable[[str], None]) -> None:
-    """Answer requests over a repository until the process is told to stop; `started` is called with the URL once it listens.
-
-    Raises `NotAllowed` for an address that others reach, unless the settings say that this is meant, and `NessieError` where it is taken.
+    Raises `NotAllowed` for an address that others reach, unless the settings say that this is meant, and `StoreUnavailable` for one that is taken.
     """
     if not settings.insecure and not is_loopback(settings.host):
         raise NotAllowed(f"{settings.host} is reached by other machines, and nobody would be asked who they are; --insecure says that this is meant")
+    log = AccessLog(listeners.log) if listeners.log else None
     config = uvicorn.Config(
-        application(repository),
+        application(repository, limits=settings.limits, log=log),
         host=settings.host,
         port=settings.port,
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         server_header=False,
         lifespan="on",
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=GRACE,
     )
-    server = _Server(config, started)
-    try:
+    server = _Uvicorn(config, listeners.started)
+    # uvicorn leaves the process when it cannot listen.
+    with suppress(SystemExit):
         server.run()
-    except SystemExit:
-        raise NessieError(f"cannot listen on {settings.host}:{settings.port}: is the port taken?") from None
+    if not server.listened:
+        raise StoreUnavailable(f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?")
 
 
-class _Server(uvicorn.Server):
-    """Tells when it listens."""
+class _Uvicorn(uvicorn.Server):
+    """Tells when it listens, and takes a signal as the wish to stop, no more."""
 
     def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
         super().__init__(config)
         self._told = told
+        self.listened = False
+
+    def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - the interface of signal handlers
+        """Stop when all requests are answered; at the second signal without them."""
+        # The base would remember the signal and raise it once more at the end, and the process would be killed instead of ending.
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     async def startup(self, sockets: Any = None) -> None:
+        """As the base."""
         await super().startup(sockets)
         if self.started:
+            self.listened = True
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._told(f"http://{f'[{host}]' if ':' in host else host}:{port}")

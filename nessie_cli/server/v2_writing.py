@@ -10,7 +10,7 @@ from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.targets import DETACHED, Target, absolute, commit, expected, named, parse_segment, parse_spec
-from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
+from nessie_cli.wire.bodies import MISSPELT, MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
 from nessie_cli.wire.encode import encode_commit_result, encode_merge_result
 
@@ -23,13 +23,10 @@ def branch_of(call: Call, target: Target, verb: str) -> Reference:
     return found
 
 
-_SPELLED = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
-
-
 def merge_body(value: Any) -> Any:
     """The body of a merge or transplant as it is; raises for flags that the original's examples misspell, before something is merged for real."""
-    for wrong in _SPELLED.keys() & value.keys() if isinstance(value, dict) else ():
-        raise InvalidInput(f"{wrong}: is no attribute; write {_SPELLED[wrong]}")
+    for wrong in MISSPELT.keys() & value.keys() if isinstance(value, dict) else ():
+        raise InvalidInput(f"{wrong}: is no attribute; write {MISSPELT[wrong]}")
     return value
 
 

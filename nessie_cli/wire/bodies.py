@@ -25,6 +25,9 @@ _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
     "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
 )
+MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
+"""Flags as the original's examples write them, and what their names are."""
+
 _DEFAULT_BRANCH = "-"
 """Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
 
@@ -72,7 +75,9 @@ class _ReferenceGuard(Guard):
     hash: str | None = None
 
 
-class _BehaviorGuard(Guard):
+class BehaviorGuard(Guard):
+    """What is to happen to one key."""
+
     key: Any
     merge_behavior: str
     expected_target_content: JsonObject | None = None
@@ -94,16 +99,22 @@ class _MergeTransplantGuard(Guard):
     return_conflict_as_result: bool | None = None
 
 
-class _MergeGuard(_MergeTransplantGuard):
+class MergeGuard(_MergeTransplantGuard):
+    """A merge."""
+
     from_hash: str | None = None
     commit_meta: JsonObject | None = None
 
 
-class _TransplantGuard(_MergeTransplantGuard):
+class TransplantGuard(_MergeTransplantGuard):
+    """A transplant."""
+
     hashes_to_transplant: Annotated[list[str], Field(min_length=1)]
 
 
-class _KeysGuard(Guard):
+class KeysGuard(Guard):
+    """Keys whose contents are asked for."""
+
     requested_keys: Annotated[list[Any], Field(min_length=1)]
 
 
@@ -128,7 +139,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
 
 def decode_merge(data: Any) -> MergeBody:
     """The body of a merge."""
-    guard = check(_MergeGuard, data, "")
+    guard = check(MergeGuard, data, "")
     return MergeBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
@@ -142,7 +153,7 @@ def decode_merge(data: Any) -> MergeBody:
 
 def decode_transplant(data: Any) -> TransplantBody:
     """The body of a transplant."""
-    guard = check(_TransplantGuard, data, "")
+    guard = check(TransplantGuard, data, "")
     return TransplantBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
@@ -156,11 +167,11 @@ def decode_transplant(data: Any) -> TransplantBody:
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
     """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
-    keys = check(_KeysGuard, data, "").requested_keys
+    keys = check(KeysGuard, data, "").requested_keys
     return [decode_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(keys)]
 
 
-def _merge_meta(guard: _MergeGuard) -> CommitMeta | None:
+def _merge_meta(guard: MergeGuard) -> CommitMeta | None:
     if guard.commit_meta is None:
         return None if guard.message is None else CommitMeta(guard.message)
     meta = decode_commit_meta(guard.commit_meta)
@@ -179,7 +190,7 @@ def _behaviors(guard: _MergeTransplantGuard) -> tuple[KeyBehavior, ...]:
 
 
 def _key_behavior(data: Any, path: str) -> KeyBehavior:
-    guard = check(_BehaviorGuard, data, path)
+    guard = check(BehaviorGuard, data, path)
     return KeyBehavior(
         decode_key(guard.key, join(path, "key")),
         _behavior(guard.merge_behavior, join(path, "mergeBehavior")),
@@ -215,12 +226,14 @@ def _well_formed_hash(text: str, path: str) -> str:
     return text
 
 
-class _NamespaceUpdateGuard(Guard):
+class NamespaceUpdateGuard(Guard):
+    """What changes in the properties of a namespace."""
+
     property_updates: TextMap = Field(default_factory=dict)
     property_removals: Texts = ()
 
 
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
     """The body that changes a namespace's properties: what is set, and what is removed."""
-    guard = check(_NamespaceUpdateGuard, data, "")
+    guard = check(NamespaceUpdateGuard, data, "")
     return guard.property_updates, frozenset(guard.property_removals)

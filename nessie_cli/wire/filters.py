@@ -130,14 +130,14 @@ def _reason(error: RuntimeError) -> str:
 @cache
 def _cel() -> Any:
     try:
-        from cel_expr_python import cel
+        from cel_expr_python import cel  # type: ignore[import-untyped]
     except ImportError as error:
         raise _engine_missing() from error
     return cel
 
 
 def _engine_missing() -> NessieError:
-    return InvalidInput("filters need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'")
+    return InvalidInput("filters need the CEL engine, which is not installed: pip install 'nessie-cli[filters]'")
 
 
 @cache
@@ -161,7 +161,13 @@ _VARIABLES: Mapping[FilterKind, Mapping[str, str]] = {
 def _pool() -> Any:
     """The descriptor pool that knows the messages; the well-known types of the engine's standard library are in it already."""
     try:
-        from google.protobuf import descriptor_pb2, descriptor_pool, struct_pb2, timestamp_pb2, wrappers_pb2
+        from google.protobuf import (  # type: ignore[import-untyped]
+            descriptor_pb2,
+            descriptor_pool,
+            struct_pb2,
+            timestamp_pb2,
+            wrappers_pb2,
+        )
     except ImportError as error:
         raise _engine_missing() from error
     needed = [module.DESCRIPTOR.name for module in (struct_pb2, timestamp_pb2, wrappers_pb2)]
@@ -170,13 +176,13 @@ def _pool() -> Any:
         message = file.message_type.add(name=name)
         for number, (attribute, kind) in enumerate(fields.items(), 1):
             _add_field(message, number, attribute, kind)
-    pool = descriptor_pool.Default()  # type: ignore[no-untyped-call]
+    pool = descriptor_pool.Default()
     pool.AddSerializedFile(file.SerializeToString())
     return pool
 
 
 def _add_field(message: Any, number: int, name: str, kind: str) -> None:
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto  # type: ignore[import-untyped]
 
     single, many = Proto.LABEL_OPTIONAL, Proto.LABEL_REPEATED
     if kind in (_Field.TEXT, _Field.TEXTS):
@@ -195,7 +201,7 @@ def _add_field(message: Any, number: int, name: str, kind: str) -> None:
         message.field.add(name=name, number=number, label=single, type=Proto.TYPE_MESSAGE, type_name=_WELL_KNOWN.get(kind, f".{_PACKAGE}.{kind}"))
 
 
-_WELL_KNOWN = {
+_WELL_KNOWN: Mapping[str, str] = {
     _Field.TIME: ".google.protobuf.Timestamp",
     _Field.NULLABLE_INT: ".google.protobuf.Int64Value",
     _Field.ANY: ".google.protobuf.Value",

@@ -31,7 +31,9 @@ class _PolicyGuard(Guard):
     policy: str
 
 
-class _GarbageCollectorGuard(Guard):
+class GarbageCollectorGuard(Guard):
+    """How long what is kept."""
+
     default_cutoff_policy: str | None = None
     per_ref_cutoff_policies: list[_PolicyGuard] | None = None
     new_files_grace_period: str | None = None
@@ -50,7 +52,7 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
         raise fault("config.type", "is missing")
     if name not in TYPE_NAMES:
         raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")
-    guard = check(_GarbageCollectorGuard, config, "config")
+    guard = check(GarbageCollectorGuard, config, "config")
     policies = [_policy(one, join("config.perRefCutoffPolicies", index)) for index, one in enumerate(guard.per_ref_cutoff_policies or ())]
     default, grace = guard.default_cutoff_policy, guard.new_files_grace_period
     body = {

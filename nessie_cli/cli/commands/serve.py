@@ -1,10 +1,12 @@
 """`nessie serve`."""
 
+import sys
+
 import typer
 
 from nessie_cli.cli.context import Invocation
 
-EXAMPLES = ("nessie serve", "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120", "nessie serve --store memory:")
+EXAMPLES = ("nessie serve", "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120", "nessie serve --store memory: --access-log")
 
 
 def serve(
@@ -12,16 +14,24 @@ def serve(
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(19120, "--port", min=0, max=65535, help="The port to listen on; 0 takes a free one."),
     insecure: bool = typer.Option(False, "--insecure", help="Listen on an address that others reach, though nobody is asked who they are."),
+    access_log: bool = typer.Option(False, "--access-log", help="Write one JSON line for each request to stdout."),
 ) -> None:
     """Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.
 
-    The store has to exist; `memory:` is a new, empty one that lasts as long as the server.
+    The store has to exist; `memory:` is a new, empty one that lasts as long as the server. Requests that were accepted are finished.
     """
     call = Invocation.of(ctx)
     from nessie_cli.repository.opening import connect
 
-    url = call.store_url()
-    with connect(url) as repository:
-        from nessie_cli.server import Settings, serve
+    with connect(call.store_url()) as repository:
+        from nessie_cli.server import Listeners, Settings, serve
 
-        serve(repository, Settings(host, port, insecure), lambda address: call.note(f"serving {repository.url} at {address}/api/v2"))
+        def started(address: str) -> None:
+            call.note(f"serving {repository.url} at {address}/api/v2, described at {address}/api/docs")
+
+        serve(repository, Settings(host, port, insecure), Listeners(started, _write if access_log else None))
+
+
+def _write(lines: bytes) -> None:
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()

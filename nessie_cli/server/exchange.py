@@ -1,0 +1,62 @@
+"""What is known of one request and its answer beside their content: who asked what, when, and how it went."""
+
+from __future__ import annotations
+
+import os
+import re
+from time import perf_counter
+from typing import Any
+
+from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.http import Headers, header
+from nessie_cli.server.metrics import Metrics
+
+_OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
+UNKNOWN_ROUTE = "(none)"
+
+
+class Exchange:
+    """One request, from its first line to the last byte of its answer."""
+
+    __slots__ = ("begun", "error", "id", "method", "principal", "received", "route", "scope")
+
+    def __init__(self, scope: Any) -> None:
+        self.scope = scope
+        self.begun = perf_counter()
+        self.method: str = scope["method"]
+        self.route = UNKNOWN_ROUTE
+        self.received = 0
+        self.principal = ""
+        self.error = ""
+        self.id = request_id(scope["headers"])
+
+    def done(self, status: int, sent: int, metrics: Metrics, log: AccessLog | None) -> None:
+        """Count and log it."""
+        seconds = perf_counter() - self.begun
+        metrics.observe(self.method, self.route, status, seconds, received=self.received, sent=sent)
+        if log is not None:
+            log.record(**self._record(status, sent, seconds))
+
+    def _record(self, status: int, sent: int, seconds: float) -> dict[str, Any]:
+        scope, client = self.scope, self.scope.get("client")
+        record = {
+            "requestId": self.id,
+            "client": client[0] if client else "",
+            "principal": self.principal,
+            "method": self.method,
+            "path": scope["raw_path"].decode("latin-1"),
+            "query": scope["query_string"].decode("latin-1"),
+            "route": self.route,
+            "status": status,
+            "milliseconds": round(seconds * 1000, 3),
+            "received": self.received,
+            "sent": sent,
+            "userAgent": header(scope["headers"], b"user-agent").decode("latin-1")[:200],
+        }
+        return record | {"error": self.error} if self.error else record
+
+
+def request_id(headers: Headers) -> str:
+    """The client's own id of the request where it sends a usable one, else a new one."""
+    given = header(headers, b"x-request-id")
+    return given.decode() if _OWN_ID.fullmatch(given) else os.urandom(8).hex()

@@ -1,0 +1,102 @@
+"""The OpenAPI 3.1 document, made from the route table and the schemas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nessie_cli import __version__
+from nessie_cli.server.routes import ROUTES
+from nessie_cli.server.table import Param, Route
+from nessie_cli.wire.encode import SPEC_VERSION, Json
+from nessie_cli.wire.schemas import HASH, ref, schemas
+
+_SEGMENTS: Mapping[str, str] = {
+    "ref": "a reference, and in v2 a commit: `name`, `name@hash`, `@hash`, relative parts (`~1`, `^2`, `*2026-01-31T12:00:00Z`) behind them",
+    "from": "as `ref`",
+    "to": "as `ref`",
+    "key": "a content key, its elements joined with dots",
+    "name": "a namespace, its elements joined with dots",
+    "kind": "branch or tag",
+    "range": "`from[*hash]...to[*hash]`",
+}
+_TYPES: Mapping[str, Json] = {
+    "string": {"type": "string"},
+    "key": {"type": "string"},
+    "hash": HASH,
+    "integer": {"type": "integer", "format": "int32"},
+    "boolean": {"type": "boolean"},
+    "fetch": {"enum": ["MINIMAL", "ALL"]},
+}
+_REFUSALS: Mapping[str, str] = {
+    "400": "the request is not understood",
+    "401": "the server does not know who asks",
+    "403": "a rule forbids it to the caller",
+    "404": "what was named does not exist",
+    "406": "the client takes no JSON",
+    "409": "a conflict, or something of this name exists",
+    "413": "the body is too large",
+    "415": "the body is not JSON",
+    "503": "the store is away; try again",
+}
+
+
+def openapi() -> Json:
+    """The whole document."""
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Nessie REST API",
+            "version": SPEC_VERSION,
+            "description": f"Git for a data lake's catalog, served by nessie {__version__}: API v2, and v1 for older clients.",
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": "v2", "description": "API version 2"}, {"name": "v1", "description": "API version 1, for older clients"}],
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    }
+
+
+def _operation(route: Route) -> Json:
+    body: Json = {
+        "tags": [route.path.split("/")[2]],
+        "operationId": f"{route.path.split('/')[2]}_{route.handler.__name__.lstrip('_')}",
+        "summary": route.summary,
+        "parameters": [*_segments(route), *map(_parameter, route.query)],
+        "responses": _responses(route),
+    }
+    if route.body:
+        body["requestBody"] = {"required": True, "content": {"application/json": {"schema": ref(route.body)}}}
+    return body
+
+
+def _segments(route: Route) -> Iterator[Json]:
+    for name in re.findall(r"\{(\w+)\}", route.path):
+        yield {"name": name, "in": "path", "required": True, "description": _SEGMENTS[name], "schema": {"type": "string", "minLength": 1}}
+
+
+def _parameter(param: Param) -> Json:
+    schema = _TYPES[param.type]
+    return {
+        "name": param.name,
+        "in": "query",
+        "required": param.required,
+        "description": param.meaning,
+        "schema": {"type": "array", "items": schema} if param.many else schema,
+    }
+
+
+def _responses(route: Route) -> Json:
+    done: Json = {"description": route.summary}
+    if route.answer:
+        done["content"] = {"application/json": {"schema": ref(route.answer)}}
+    refused = {status: _refusal(meaning) for status, meaning in _REFUSALS.items()}
+    return {str(route.status): done, **refused}
+
+
+def _refusal(meaning: str) -> Json:
+    return {"description": meaning, "content": {"application/json": {"schema": ref("NessieError")}}}

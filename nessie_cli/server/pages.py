@@ -1,0 +1,74 @@
+"""What the server answers beside the API: health, metrics, and the description of the API."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import json
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from nessie_cli.errors import NessieError
+from nessie_cli.server.app import Application, Server
+from nessie_cli.server.failures import RETRY_AFTER
+from nessie_cli.server.manual import manual
+from nessie_cli.server.openapi import openapi
+
+READY_WITHIN = 5.0
+"""Seconds that the store has to answer when it is asked whether it is there."""
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def pages(server: Server) -> Application:
+    """The application that answers what is not below `/api/v1` and `/api/v2`."""
+    description = openapi()
+    described = json.encode(description)
+    page = manual(description)
+
+    async def live(_: Request) -> Response:
+        return _health([])
+
+    async def ready(_: Request) -> Response:
+        return _health([await _store(server)])
+
+    async def metrics(_: Request) -> Response:
+        return PlainTextResponse(server.metrics.text(), media_type=_METRICS_TYPE)
+
+    async def api_description(_: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    async def api_manual(_: Request) -> Response:
+        return HTMLResponse(page)
+
+    async def home(_: Request) -> Response:
+        return RedirectResponse("/api/docs")
+
+    return Starlette(
+        routes=[
+            Route("/", home),
+            Route("/q/health", ready),
+            Route("/q/health/live", live),
+            Route("/q/health/ready", ready),
+            Route("/q/metrics", metrics),
+            Route("/api/openapi.json", api_description),
+            Route("/q/openapi", api_description),
+            Route("/api/docs", api_manual),
+        ]
+    )
+
+
+async def _store(server: Server) -> dict[str, str]:
+    try:
+        async with asyncio.timeout(READY_WITHIN):
+            await server.read(lambda: server.catalog.repository.reference(server.catalog.default_branch))
+    except (NessieError, OSError, TimeoutError):
+        return {"name": "store", "status": "DOWN"}
+    return {"name": "store", "status": "UP"}
+
+
+def _health(checks: list[dict[str, str]]) -> Response:
+    up = all(check["status"] == "UP" for check in checks)
+    body = json.encode({"status": "UP" if up else "DOWN", "checks": checks})
+    return Response(body, 200 if up else 503, {} if up else {"retry-after": RETRY_AFTER}, "application/json")

@@ -1,0 +1,37 @@
+"""A real server on a free loopback port, on a thread of this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from nessie_cli import connect
+from nessie_cli.repository.base import Repository
+from nessie_cli.server.running import application
+
+PATIENCE = 20
+
+
+@contextmanager
+def serving(repository: Repository | None = None, app: Any = None) -> Iterator[str]:
+    """The URL of a server over a repository (a new one in memory where none is given)."""
+    with socket.socket() as listener, connect("memory:") as fresh:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app or application(repository or fresh), log_level="critical", access_log=False, lifespan="on")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            thread.join(0.005)
+        assert server.started
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
