@@ -128,8 +128,15 @@ class Invocation:
         if self._repository is None:
             from nessie_cli.repository.opening import connect
 
-            self._repository = connect(self.store_url(), who=self.who())
+            self._repository = self._hooked(connect(self.store_url(), who=self.who()))
         return self._repository
+
+    def _hooked(self, repository: Repository) -> Repository:
+        if self.workspace is None or not self.workspace.hooks_path.is_dir():
+            return repository
+        from nessie_cli.cli.hooks import with_hooks
+
+        return with_hooks(repository, self.workspace, verify=not self.options.no_verify, tell=self.err.print_line)
 
     @property
     def is_open(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from nessie_cli.cli.options import global_parameters
+from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
@@ -41,6 +41,8 @@ class LazyGroup(TyperGroup):
         if entry is None:
             return None
         command = nested(cmd_name, entry) if entry.children is not None else load(cmd_name, entry)
+        if entry.module in RUN_HOOKS:
+            command.params.append(no_verify_parameter())
         command.params.extend(global_parameters(hidden=True))
         return command
 

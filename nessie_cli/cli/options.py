@@ -25,6 +25,7 @@ class GlobalOptions:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    no_verify: bool = False
 
     def take(self, name: str, value: Any) -> None:
         """Remember one option as it is parsed; raises `InvalidInput` for a value that can never work."""
@@ -104,6 +105,26 @@ def global_parameters(*, hidden: bool) -> list[Any]:
     ]
     flags = [TyperOption(param_decls=_declared(names), is_flag=True, default=False, help=help_, **shared) for names, help_ in _FLAGS]
     return values + flags
+
+
+RUN_HOOKS = frozenset({
+    "commit", "content_put", "content_delete", "content_rename", "content_unmodified", "merge", "transplant", "restore", "revert",
+})  # fmt: skip
+"""The modules of commands that commit or merge, and therefore take `--no-verify`."""
+
+
+def no_verify_parameter() -> Any:
+    """The option `--no-verify`, kept in the invocation's options as the global ones are."""
+    from typer.core import TyperOption
+
+    return TyperOption(
+        param_decls=["--no-verify", f"{_PREFIX}no_verify"],
+        is_flag=True,
+        default=False,
+        callback=_remember,
+        expose_value=False,
+        help="Do not ask the hooks pre-commit and pre-merge.",
+    )
 
 
 def _declared(names: tuple[str, ...]) -> list[str]:

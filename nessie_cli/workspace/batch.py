@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Operation, Put
-from nessie_cli.workspace.files import locked, read_text, remove, replace_text
+from nessie_cli.workspace.files import locked, locked_if_free, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
@@ -103,6 +103,12 @@ class BatchFile:
         """Hold the workspace's lock: nobody else stages or submits meanwhile."""
         with locked(self._workspace.lock_path):
             yield self
+
+    @contextmanager
+    def changing_if_free(self) -> Iterator[bool]:
+        """As `changing`, but without waiting: False where somebody else holds the lock."""
+        with locked_if_free(self._workspace.lock_path) as free:
+            yield free
 
     def write(self, batch: Batch | None) -> None:
         """Replace the batch; an empty one, or None, is removed. To be called within `changing`."""

@@ -1,7 +1,8 @@
 """The environment variables that nessie reads; nobody else reads any.
 
 `NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
-`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits.
+`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits. `NESSIE_HOOK` is the name of the hook that
+nessie runs in.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ PROFILE = "NESSIE_PROFILE"
 REFERENCE = "NESSIE_REF"
 DEFAULT_BRANCH = "NESSIE_DEFAULT_BRANCH"
 AUTHOR = "NESSIE_AUTHOR"
+HOOK = "NESSIE_HOOK"
 
 
 def variable(name: str) -> str | None:

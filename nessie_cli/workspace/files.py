@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+from nessie_cli.workspace import environment
 
 
 def read_text(path: Path) -> str | None:
@@ -60,13 +62,36 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file `path`; another process that wants it waits. The system lets go of it when a process ends, however it ends."""
+    """Hold the lock file `path`; another process that wants it waits. The system lets go of it when a process ends, however it ends.
+
+    Raises `NotAllowed` within a hook that the holder of the lock waits for: both would wait forever.
+    """
+    hook = environment.variable(environment.HOOK) or ""
+    with _opened(path) as file:
+        if not _lock(file, wait=not hook.startswith("pre-")):
+            raise NotAllowed(f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write")
+        yield
+
+
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """As `locked`, but without waiting: False, and no lock, where another process holds it."""
+    with _opened(path) as file:
+        yield _lock(file, wait=False)
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: cannot be opened: {error.strerror}") from None
+
+
+def _lock(file: TextIO, *, wait: bool) -> bool:
     import fcntl
 
     try:
-        file = path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise StoreUnavailable(f"{path}: cannot be opened: {error.strerror}") from None
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """The workspace: the folder `.nessie/`, found upwards from where one stands.
 
 It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
-`lock`, and, unless the settings name another store, the store itself.
+`lock`, perhaps `hooks/`, and, unless the settings name another store, the store itself.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Workspace:
     def batch_path(self) -> Path:
         """The file of the staged operations."""
         return self.folder / "batch.json"
+
+    @property
+    def hooks_path(self) -> Path:
+        """The folder of hooks, where the user has made one."""
+        return self.folder / "hooks"
 
     @property
     def lock_path(self) -> Path:

@@ -53,8 +53,9 @@ def _batch(call: Invocation) -> Batch | None:
     batch = file.read()
     if batch is None or batch.request_id is None:
         return batch
-    with file.changing():
-        batch, done = settle(call, file)
+    with file.changing_if_free() as free:
+        # Otherwise it is being submitted now: by another process, or by the one whose hook this is.
+        batch, done = settle(call, file) if free else (batch, None)
     if done is not None:
         call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}")
     return batch
