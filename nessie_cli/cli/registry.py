@@ -58,6 +58,9 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "view": CommandEntry(
         "content_show", "content_show", "Show one content: its fields, content id, cache key, and its last change.", READING, hidden=True
     ),
+    "history": CommandEntry(
+        "content_history", "content_history", "Show the commits that changed one content, newest first, with the fields that changed.", READING
+    ),
     "list": CommandEntry(
         "content_list",
         "content_list",
@@ -100,6 +103,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "merge": CommandEntry("merge", "merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
     "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
+    "blame": CommandEntry("blame", "blame", "Show for each key the commit that changed it last.", HISTORY),
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
     "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),

@@ -42,21 +42,23 @@ def _name_status(change: Change) -> Line:
 
 def print_summary(changes: Sequence[Change], terminal: Terminal) -> None:
     """Each content with the names of the fields that differ; on a terminal how many contents were created, updated and so on."""
-    rows = ((Span(change.kind.value, change.kind.style), _moved(change), _labels(change)) for change in changes)
+    rows = ((Span(change.kind.value, change.kind.style), moved(change), changed_labels(change)) for change in changes)
     terminal.print_table(_SUMMARY, rows, paged=True)
     if terminal.is_terminal and changes:
         counted = Counter(change.kind for change in changes)
         terminal.print_line(", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind]))
 
 
-def _moved(change: Change) -> str:
+def moved(change: Change) -> str:
+    """The key, or for a rename both keys."""
     return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
 
 
-def _labels(change: Change) -> str:
+def changed_labels(change: Change) -> str:
+    """The names of the fields that differ, with commas; the type where a content came or went."""
     if change.before and change.after:
-        moved = ["key"] if change.old_key else []
-        return ",".join([*moved, *(difference.label for difference in differences((change.before, change.after)))])
+        key = ["key"] if change.old_key else []
+        return ",".join([*key, *(difference.label for difference in differences((change.before, change.after)))])
     return "".join(type_label(content.type_name) for content in (change.before, change.after) if content)
 
 
@@ -65,7 +67,7 @@ def change_lines(change: Change, terminal: Terminal) -> Iterator[Line]:
     content = change.after or change.before
     yield [
         Span(f"{_WORDS[change.kind]} ", change.kind.style),
-        Span(_moved(change), "key"),
+        Span(moved(change), "key"),
         Span(f"  {type_label(content.type_name) if content else ''}", "label"),
     ]
     if change.before and change.after:

@@ -1,0 +1,33 @@
+"""Who changed each key last: one walk of history for all keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
+from nessie_cli.repository.base import Repository
+
+FEW = 16
+"""So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
+
+
+def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
+    """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
+
+    History is walked until all but a few keys are found; those are looked up. Cost O(keys + commits walked).
+    """
+    entries = list(repository.entries(at, keys))
+    waiting = {entry.key for entry in entries}
+    found: dict[ContentKey, CommitMeta] = {}
+    where = at
+    for entry in repository.log(at, operations=True) if len(waiting) > FEW else ():
+        touched = waiting.intersection(operation.key for operation in entry.operations or ())
+        found.update(dict.fromkeys(touched, entry.meta))
+        waiting -= touched
+        where = entry.parent
+        if len(waiting) <= FEW:
+            break
+    for key in waiting:
+        if (meta := repository.last_change(where, key)) is not None:
+            found[key] = meta
+    return ((entry, found[entry.key]) for entry in entries if entry.key in found)
