@@ -49,6 +49,10 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As the base, with a nearby name where there is none of this name."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
+            if self.table is COMMANDS:
+                from nessie_cli.cli.plugins import run_plugin
+
+                run_plugin(ctx.obj, args)
             from nessie_cli.cli.unknown_words import unknown_command
 
             ctx.fail(unknown_command(args[0], self.list_commands(ctx), ctx.command_path))
@@ -63,6 +67,16 @@ class LazyGroup(TyperGroup):
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
+        if self.table is COMMANDS:
+            _format_plugins(formatter)
+
+
+def _format_plugins(formatter: Any) -> None:
+    from nessie_cli.cli.plugins import plugins
+
+    if found := plugins():
+        with formatter.section("Plug-ins"):
+            formatter.write_dl([(name, str(path)) for name, path in found.items()])
 
 
 def load(name: str, entry: CommandEntry) -> Any:

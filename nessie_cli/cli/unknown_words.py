@@ -54,14 +54,15 @@ def unknown_command(word: str, known: Sequence[str], path: str) -> str:
     table = ELSEWHERE if of_root else INSIDE_CONTENT if path.endswith(" content") else {}
     if word in table:
         return f"no such command '{word}'; it is `nessie {table[word]}` here"
-    return f"no such command '{word}'{did_you_mean(word, [*known, *(_aliases() if of_root else ())])}"
+    return f"no such command '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"
 
 
-def _aliases() -> Sequence[str]:
-    """Faults of the settings are told by the commands that need them."""
+def _own_words() -> Sequence[str]:
+    """Aliases and plug-ins. Faults of the settings are told by the commands that need them."""
     from nessie_cli.cli.aliases import aliases
+    from nessie_cli.cli.plugins import plugins
 
     try:
-        return list(aliases(Path.cwd()))
+        return [*aliases(Path.cwd()), *plugins()]
     except NessieError:
-        return ()
+        return list(plugins())

@@ -12,6 +12,16 @@ _PARAMETER = r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?ke
 ELSEWHERE = "secrets are never written; the environment gives them (PGPASSWORD or ~/.pgpass, NESSIE_AUTH_TOKEN)"
 
 
+def without_secrets(url: str) -> str:
+    """A URL without the password or token in it; any other text as it is.
+
+    >>> without_secrets("postgresql://ada:lovelace@host/catalog?sslpassword=x&sslmode=require")
+    'postgresql://ada@host/catalog?sslmode=require'
+    """
+    bare = re.sub(_USER_INFO, lambda found: found[0].rpartition(":")[0] + "@", url)
+    return re.sub(_PARAMETER + r"[^&;]*[&;]?", lambda found: found[0][0], bare).rstrip("?&;")
+
+
 def refuse_secret(name: str, value: str | None) -> None:
     """Raise `InvalidInput` where the name of a setting says that it is a secret, or a URL in its value carries one. The value is not repeated."""
     if re.search(_NAMES, name):
