@@ -51,7 +51,7 @@ clean:
 
 .venv/.ready-dev: pyproject.toml | .venv/.made
 	@echo "setting up .venv for development (once; a minute or two) ..."
-	@$(PIP) install --editable '.[iceberg]' --group dev
+	@$(PIP) install --editable '.[iceberg,filters,serve]' --group dev
 	@touch $@ .venv/.ready-demo
 
 # pip 25.1 is the first that knows dependency groups.
