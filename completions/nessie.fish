@@ -3,7 +3,7 @@
 
 function __nessie_complete
     set -l words (commandline -opc)
-    set -l last (commandline -oct)
+    set -l last (string unescape -- (commandline -ct))
     command $words[1] __complete -- $words[2..-1] "$last" 2>/dev/null
 end
 

@@ -9,7 +9,6 @@ from manual.writing import outdated, write
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         found = outdated()
-        print(*found, sep="\n")
+        sys.stdout.writelines(f"{name}\n" for name in found)
         sys.exit(bool(found))
-    for name in write():
-        print(f"written: {name}")
+    sys.stdout.writelines(f"written: {name}\n" for name in write())

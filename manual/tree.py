@@ -93,7 +93,7 @@ def _options(command: Any, *, shared: bool) -> Iterator[Option]:
             continue
         flag = parameter.is_flag
         choices = tuple(getattr(parameter.type, "choices", ()))
-        names = tuple([*parameter.opts, *parameter.secondary_opts])
+        names = (*parameter.opts, *parameter.secondary_opts)
         metavar = "" if flag else parameter.metavar or "|".join(map(str, choices)) or str(parameter.name).upper()
         yield Option(names, metavar, tuple(map(str, choices)), bool(parameter.multiple), parameter.help or "", _default(parameter, flag=flag))
 

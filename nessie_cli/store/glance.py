@@ -11,7 +11,7 @@ import apsw
 # Importing `typing` takes longer than reading the rows; checkers know this name without the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from typing import Any
 
 _PATIENCE_MS = 200
 _RAW, _HEADER = 0, 5
@@ -27,14 +27,10 @@ def path_of(url: str) -> str | None:
 
 
 class Glance:
-    """A look at one store file."""
+    """A look at one store file; raises `LookupError` where there is none."""
 
     def __init__(self, path: str) -> None:
-        try:
-            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        except apsw.CantOpenError:
-            # As the store itself does it in a folder that cannot be written.
-            self._connection = apsw.Connection(f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        self._connection = _open(path)
         self._connection.set_busy_timeout(_PATIENCE_MS)
 
     def references(self, prefix: str, kind: str | None = None) -> list[tuple[str, str, bytes]]:
@@ -79,5 +75,17 @@ class Glance:
         """Let go of the file."""
         self._connection.close()
 
-    def _rows(self, sql: str, values: tuple[object, ...]) -> list[tuple[_Any, ...]]:
+    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values).fetchall()
+
+
+def _open(path: str) -> apsw.Connection:
+    try:
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        # As the store itself does it in a folder that cannot be written.
+        escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        try:
+            return apsw.Connection(f"file:{escaped}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        except apsw.CantOpenError:
+            raise LookupError(path) from None

@@ -4,7 +4,7 @@ Everybody else asks `folder` and `user`. Whatever is not as expected means "none
 """
 
 # os.path: importing pathlib costs as much as all the rest of a keystroke.
-# ruff: noqa: PTH100, PTH111, PTH112, PTH118, PTH120, PTH123
+# ruff: noqa: PTH109, PTH111, PTH112, PTH118, PTH123
 
 from __future__ import annotations
 

@@ -22,10 +22,11 @@ def answer(argv: Sequence[str]) -> None:
     debug = argv[:1] == ["--debug"]
     try:
         lines = _lines(argv[1:] if debug else argv)
-    except Exception:
-        # A keystroke is no place for a message: nothing is completed.
+    except Exception:  # noqa: BLE001 (a keystroke is no place for a message: nothing is completed)
         if debug:
-            raise
+            import traceback
+
+            traceback.print_exc()
         return
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
@@ -39,9 +40,4 @@ def _lines(argv: Sequence[str]) -> list[str]:
         return replies(words[0], breaks=options[1], listing=options[2] != "37", columns=int(options[3]))
     from nessie_cli.cli.completion.candidates import candidates
 
-    return [f"{text}\t{one_line(said)}" if said else text for text, said in candidates(words)]
-
-
-def one_line(said: str) -> str:
-    """A description without what would disturb a terminal or the lines of an answer."""
-    return "".join(c if c.isprintable() else " " for c in said)
+    return [f"{text}\t{said}" if said else text for text, said in candidates(words)]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from nessie_cli.cli.completion.answer import one_line
 from nessie_cli.cli.completion.candidates import candidates, is_open
 
-# Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-~^")
+_CUT = "...)"
+_REPLACED_AS_WELL = "@"
+"""Bash breaks words here, for the names of hosts, but replaces the character together with what follows it."""
 _ESCAPED_IN_QUOTES = '"\\$`'
 
 
@@ -26,8 +23,10 @@ def replies(line: str, *, breaks: str, listing: bool, columns: int) -> list[str]
 
 
 def _told(text: str, said: str, width: int, columns: int) -> str:
-    told = f"{text:<{width}}({one_line(said)})" if said else text
-    return told if len(told) < columns or not said else (told[: columns - 3] + "...)")[: max(columns - 1, len(text))]
+    told = f"{text:<{width}}({said})" if said else text
+    if len(told) < columns or len(text) + len(_CUT) >= columns:
+        return told
+    return told[: columns - len(_CUT) - 1] + _CUT
 
 
 class _Typed:
@@ -83,7 +82,7 @@ class _Typed:
 
     def _break_at(self, c: str) -> None:
         if c in self._breaks:
-            self._kept = self.words[-1]
+            self._kept = self.words[-1][:-1] if c == _REPLACED_AS_WELL else self.words[-1]
 
     def _end_word(self) -> None:
         if self._in_word:

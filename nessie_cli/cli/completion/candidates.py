@@ -23,9 +23,14 @@ _SQLITE = "sqlite:///"
 
 
 def candidates(words: Sequence[str]) -> Candidates:
-    """All that the last of the words behind `nessie` may become."""
+    """All that the last of the words behind `nessie` may become; what a terminal cannot show as it is stays out."""
     line = Line(words, COMMANDS, SHARED)
-    return [found for found in _candidates(line) if found[0].startswith(line.last)]
+    return [(text, _one_line(said)) for text, said in _candidates(line) if text.startswith(line.last) and text.isprintable()]
+
+
+def _one_line(said: str) -> str:
+    """A description without what would act on a terminal or break the lines of an answer."""
+    return said if said.isprintable() else "".join(c if c.isprintable() else " " for c in said)
 
 
 def is_open(candidate: str) -> bool:

@@ -1,8 +1,5 @@
 """Files and folders whose path begins as a word does."""
 
-# os.path: importing pathlib costs as much as all the rest of a keystroke.
-# ruff: noqa: PTH208
-
 from __future__ import annotations
 
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:
     """The whole elements of a key, how much of the text they take, and the element that has been begun (its quote included); None for no key."""
-    elements = []
+    elements: list[str] = []
     position = 0
     while True:
         if text.startswith('"', position):
@@ -18,6 +18,8 @@ def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:
             if end < 0:
                 return tuple(elements), text[:position], text[position:]
             element = text[position:end]
+            if '"' in element:
+                return None
         if not element or text[end] != ".":
             return None
         elements.append(element)

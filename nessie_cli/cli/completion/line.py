@@ -53,7 +53,8 @@ class Line:
 
     def value(self, name: str) -> str | None:
         """The last value that an option was given."""
-        return self.values.get(name, [None])[-1]  # type: ignore[list-item]
+        values = self.values.get(name)
+        return values[-1] if values else None
 
     def _take(self, word: str) -> None:
         if self.asked is not None:

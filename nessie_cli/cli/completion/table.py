@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -118,7 +118,7 @@ COMMANDS: Mapping[str, Command] = {
         "",
     ),
     "content": (
-        {"put": "Stage a content: create the key, or update it under the content id that it has.", "delete": "Stage the deletion of keys.", "rename": "Stage a rename: the content leaves one key for another and keeps its content id.", "replace": "Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is.", "unmodified": "Stage the demand that keys are still as they are now when the batch is committed.", "show": "Show one content: its fields, content id, cache key, and its last change.", "list": "List the keys of the catalog with content type and content id; with -v or JSON the contents as well."},
+        {"put": "Stage a content: create the key, or update it under the content id that it has.", "delete": "Stage the deletion of keys.", "rename": "Stage a rename: the content leaves one key for another and keeps its content id.", "replace": "Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is.", "unmodified": "Stage the demand that keys are still as they are now when the batch is committed.", "show": "Show one content: its fields, content id, cache key, and its last change.", "history": "Show the commits that changed one content, newest first, with the fields that changed.", "list": "List the keys of the catalog with content type and content id; with -v or JSON the contents as well."},
         (
         ),
         (),
@@ -220,6 +220,15 @@ COMMANDS: Mapping[str, Command] = {
     "content view": (
         {},
         (
+        ),
+        ("key", "revision"),
+        False,
+        "",
+    ),
+    "content history": (
+        {},
+        (
+            (("-n", "--max-count"), "-", False, "At most N commits."),
         ),
         ("key", "revision"),
         False,
@@ -388,6 +397,15 @@ COMMANDS: Mapping[str, Command] = {
         True,
         "",
     ),
+    "blame": (
+        {},
+        (
+            (("--at",), "revision", False, "Where to look; HEAD, when it is left out."),
+        ),
+        ("key",),
+        False,
+        "",
+    ),
     "reflog": (
         {},
         (
@@ -414,6 +432,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--host",), "-", False, "The address to listen on."),
             (("--port",), "-", False, "The port to listen on; 0 takes a free one."),
             (("--insecure",), "", False, "Listen on an address that others reach, though nobody is asked who they are."),
+            (("--access-log",), "", False, "Write one JSON line for each request to stdout."),
         ),
         (),
         False,

@@ -1,0 +1,184 @@
+"""The process that a keystroke starts: what it loads, and that it never says anything but candidates."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from nessie_cli.cli.completion import bash
+
+MODULES = "import sys; from nessie_cli.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+NEVER = {
+    "typer",
+    "msgspec",
+    "re",
+    "typing",
+    "enum",
+    "json",
+    "pathlib",
+    "dataclasses",
+    "platformdirs",
+    "tomllib",
+    "nessie_cli.errors",
+    "nessie_cli.model",
+}
+FOR_COMPRESSED_NODES = {"zstandard", "platform", "re", "typing", "enum"}
+
+
+def run(here, *args, program=("-m", "nessie_cli"), **env):
+    return subprocess.run(
+        [sys.executable, *program, *args],
+        cwd=here,
+        env={"HOME": str(here), "XDG_CONFIG_HOME": str(here / "config"), **env},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+def test_one_candidate_per_line_with_a_tab_before_its_description(here):
+    done = run(here, "__complete", "--", "switch", "fe")
+
+    assert done.stdout == "feature/new-orders\tbranch: only on the branch\nfeature/old\tbranch: add éclair\n"
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_without_a_description_there_is_no_tab(here):
+    assert run(here, "__complete", "--", "merge", "--behavior", "f").stdout == "force\n"
+
+
+@pytest.mark.parametrize(
+    "typed", [[""], ["log", "--"], ["merge", "--behavior", ""], ["switch", ""], ["commit", "--expected-hash", ""], ["log", "main~"]]
+)
+def test_a_keystroke_loads_next_to_nothing(here, typed):
+    loaded = set(run(here, "__complete", "--", *typed, program=("-c", MODULES)).stderr.split())
+
+    assert "nessie_cli.cli.completion.table" in loaded
+    assert NEVER & loaded == set()
+    assert ("apsw" in loaded) == (typed[0] in ("switch", "commit") or typed[-1] == "main~")
+
+
+def test_keys_load_what_unpacks_them_and_no_more(here):
+    loaded = set(run(here, "__complete", "--", "content", "show", "db.", program=("-c", MODULES)).stderr.split())
+
+    assert "apsw" in loaded
+    assert (NEVER - FOR_COMPRESSED_NODES) & loaded == set()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        [], ["--"], ["--", "switch", ""], ["--", "content", "show", "db."], ["--", "log", "main~99999999999"], ["--", "log", "main^0"],
+        ["--", "log", "~^~^"], ["--", "log", "@{yesterday}"], ["--", "log", "main*"], ["--", "log", "\x00"], ["--", "content", "show", '"'],
+        ["--", "--store"], ["--", "--store", "http://localhost:1/api/v2", "switch", ""], ["--", "--store", "postgresql://u:p@h/x", "switch", ""],
+        ["--", "-C", "/no/such", "switch", ""], ["--", "commit", "-F", "~nobody/"], ["--bash"], ["--bash", " ", "9", "x", "--", "nessie "],
+        ["--bash", " ", "9", "80", "--", ""], ["--", "--", "--", "--"], ["--", "-", ""], ["--", "undo", "no-such", "--to", ""],
+    ],
+)  # fmt: skip
+def test_nothing_is_said_where_nothing_can_be(tmp_path, typed):
+    if any("\0" in word for word in typed):
+        typed = [word.replace("\0", "\x01") for word in typed]
+    done = run(tmp_path, "__complete", *typed)
+
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("damage", ["no database", "empty", "folder", "other tables", "settings", "binary HEAD", "batch", "unreadable object"])
+def test_a_broken_workspace_completes_what_it_can(tmp_path, here, damage):
+    folder = tmp_path / ".nessie"
+    folder.mkdir()
+    store = folder / "store.sqlite"
+    if damage == "no database":
+        store.write_bytes(b"hello" * 1000)
+    elif damage == "empty":
+        store.write_bytes(b"")
+    elif damage == "folder":
+        store.mkdir()
+    elif damage == "other tables":
+        import apsw
+
+        apsw.Connection(str(store)).execute("CREATE TABLE refs (x)").fetchall()
+    else:
+        store.write_bytes((here / ".nessie/store.sqlite").read_bytes())
+    if damage == "unreadable object":
+        import apsw
+
+        apsw.Connection(str(store)).execute("UPDATE objects SET data = x'0100000000'").fetchall()
+    (folder / "config.toml").write_bytes(b"[[[" if damage == "settings" else b"")
+    (folder / "HEAD").write_bytes(b"\xff\xfe" if damage == "binary HEAD" else b"main\n")
+    (folder / "batch.json").write_bytes(b"[" if damage == "batch" else b'{"operations": []}')
+    for typed in (["switch", ""], ["content", "show", ""], ["reset", ""], ["log", "main~"]):
+        done = run(tmp_path, "__complete", "--", *typed)
+        assert (done.stderr, done.returncode) == ("", 0)
+    assert run(tmp_path, "__complete", "--", "swi").stdout.startswith("switch\t")
+
+
+def test_debug_tells_why(tmp_path):
+    done = run(tmp_path, "__complete", "--debug", "--", "-C", "/no/such", "switch", "")
+
+    assert "/no/such" in done.stderr
+
+
+def test_a_closed_pipe_is_quiet(here):
+    done = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' -m nessie_cli __complete -- '' | true"], cwd=here, capture_output=True, check=False, timeout=60
+    )
+    assert done.stderr == b""
+
+
+def test_stored_text_never_acts_on_a_terminal(tmp_path):
+    from nessie_cli import CommitMeta, ContentKey, Namespace, Put, create
+
+    (tmp_path / ".nessie").mkdir()
+    with create(str(tmp_path / ".nessie/store.sqlite")) as repository:
+        repository.commit("main", [Put(ContentKey(("a\u202eb",)), Namespace(elements=("a\u202eb",)))], CommitMeta("red\x1b[31m\tand\rmore\u2028"))
+    out = run(tmp_path, "__complete", "--", "switch", "").stdout
+    assert out == "main\tbranch: red [31m and more \n"
+    replies = run(tmp_path, "__complete", "--bash", " ", "9", "80", "--", "nessie log ").stdout
+    assert "\x1b" not in replies
+    assert run(tmp_path, "__complete", "--", "content", "show", "a").stdout == ""
+
+
+HARD = [
+    "plain", "two words", "it's", 'a"b', 'db."order.lines"', "$HOME", "`id`", "a\\b", "a;b", "a&b|c", "a(b)", "*", "?x", "!x", "#x", "{a,b}",
+    "é ü", "~1", "a~1", "x=y", "a@b",
+]  # fmt: skip
+
+
+def unquoted_by_bash(words):
+    done = subprocess.run(["bash", "-c", "printf '%s\\0' " + " ".join(words)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"})
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_bash_reads_what_is_inserted_as_it_was_meant(quote):
+    inserted = [bash._quoted(text, quote) if quote else bash._escaped(text) for text in HARD]
+
+    assert unquoted_by_bash([quote + text + quote for text in inserted]) == HARD
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_a_line_is_read_as_bash_reads_it(quote):
+    typed = [quote + (bash._quoted(text, quote) if quote else bash._escaped(text)) + quote for text in HARD]
+
+    assert bash._Typed("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == ["nessie", *unquoted_by_bash(typed)]
+
+
+def test_long_descriptions_are_cut_to_the_terminal(here):
+    from nessie_cli.cli.completion.bash import replies
+
+    told = replies("nessie c", breaks=" ", listing=True, columns=30)
+
+    assert all(len(line) < 30 for line in told)
+    assert told[0].startswith("config ")
+    assert told[0].endswith("...)")
+
+
+def test_where_bash_inserts_all_candidates_nothing_but_them_is_given(here):
+    from nessie_cli.cli.completion.bash import replies
+
+    assert replies("nessie switch ", breaks=" ", listing=False, columns=80) == ["feature/new-orders ", "feature/old ", "main ", "v1.0 "]

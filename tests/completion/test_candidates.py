@@ -1,0 +1,221 @@
+"""What a word may become, by where it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from nessie_cli import connect
+
+
+def test_the_first_word_is_a_command(here, said):
+    found = said("")
+
+    assert found["merge"] == "Merge the changes of a branch into another, as one commit."
+    assert {"init", "content", "log", "completion"} <= found.keys()
+
+
+def test_only_what_begins_as_the_word_is_offered(here, words):
+    assert words("sw") == ["switch"]
+    assert words("no-such") == []
+
+
+def test_hidden_commands_are_not_offered_but_their_options_are(here, words):
+    assert "view" not in words("content", "")
+    assert words("content", "view", "db.o") == ["db.orders"]
+
+
+def test_a_group_offers_its_commands(here, words):
+    assert {"put", "delete", "list"} <= set(words("content", ""))
+
+
+def test_options_are_offered_with_their_help(here, said):
+    assert said("log", "--one") == {"--oneline": "One line per commit."}
+    assert said("merge", "--theirs")["--theirs"] == "Take the source's state of this key."
+
+
+def test_long_options_for_two_dashes_and_all_for_one(here, words):
+    assert "-n" in words("log", "-")
+    assert all(word.startswith("--") for word in words("log", "--"))
+    assert words("-C") == ["-C"]
+
+
+def test_an_option_that_was_given_is_not_offered_again_unless_it_repeats(here, words):
+    assert "--graph" not in words("log", "--graph", "--")
+    assert "--max-count" not in words("log", "-n", "3", "--")
+    assert "--theirs" in words("merge", "--theirs", "db.orders", "--")
+
+
+def test_global_options_stand_on_both_sides_of_the_command(here, words):
+    assert words("--col") == words("log", "--col") == words("content", "put", "--col") == ["--color"]
+    assert words("--color", "a") == words("log", "--color", "a") == ["auto", "always"]
+    assert words("--color=n") == ["--color=never"]
+    assert "--version" in words("--")
+    assert "--version" not in words("log", "--")
+    assert words("log", "--hel") == ["--help"]
+
+
+def test_a_command_is_found_behind_global_options_and_their_values(here, words):
+    assert words("--ref", "main", "-q", "--color=never", "--json", "log", "--one") == ["--oneline"]
+    assert words("-qv", "content", "sh") == ["show"]
+    assert words("-C", ".", "content", "sh") == ["show"]
+    assert words("-C.", "content", "sh") == ["show"]
+
+
+def test_nothing_is_an_option_behind_two_dashes(here, words):
+    assert words("log", "--", "--one") == []
+    assert words("log", "--", "db.or") == ["db.orders"]
+
+
+def test_values_that_help_enumerates(here, words):
+    assert words("merge", "--behavior", "") == ["normal", "force", "drop"]
+    assert words("merge", "--behavior=f") == ["--behavior=force"]
+    assert words("content", "put", "x", "--type", "iceberg-") == ["iceberg-table", "iceberg-view"]
+    assert words("completion", "") == ["bash", "zsh", "fish"]
+
+
+def test_a_value_that_is_free_offers_nothing(here, words):
+    assert words("commit", "-m", "") == []
+    assert words("log", "-n", "") == []
+    assert words("log", "--since", "") == []
+
+
+def test_references(here, said):
+    found = said("switch", "")
+
+    assert list(found) == ["feature/new-orders", "feature/old", "main", "v1.0"]
+    assert found["feature/old"] == "branch: add éclair"
+    assert found["v1.0"].startswith("tag: ")
+
+
+def test_branches_and_tags_apart(here, words):
+    assert words("branch", "-d", "") == ["feature/new-orders", "feature/old", "main"]
+    assert words("branch", "-d", "main", "") == ["feature/new-orders", "feature/old", "main"]
+    assert words("tag", "-d", "") == ["v1.0"]
+    assert words("branch", "new-name", "v") == ["v1.0"]
+    assert words("--ref", "v") == ["v1.0"]
+
+
+def test_deleted_references_where_they_can_be_brought_back(here, said, words):
+    assert said("undo", "g") == {"gone": "deleted"}
+    assert words("switch", "g") == []
+    assert words("undo", "main", "--to", "")[0] == str(max(map(int, words("undo", "main", "--to", ""))))
+
+
+def test_revisions_are_references_hashes_and_steps_back(here, said, words):
+    with connect(str(here / ".nessie/store.sqlite")) as repository:
+        head = repository.resolve("main~1").hash
+    assert words("log", "H") == ["HEAD"]
+    assert said("log", head[:6]) == {head[:12]: "add éclair"}
+    assert words("log", head[:3]) == []
+    assert words("log", head[:13]) == [head]
+    assert said("log", "main~")["main~2"] == 'add web."it\'s ""new"""'
+    assert words("log", "main~1") == ["main~1"]
+    assert said("log", "main^")["main^2"] == "only on the branch"
+    assert said("log", "main^2~")["main^2~1"] == "no sweets"
+    assert said("log", f"{head[:8]}~1~")[f"{head[:8]}~1~1"] == "add web"
+    assert said("log", "~")["~1"] == said("log", "@~")["@~1"] == said("log", "HEAD~")["HEAD~1"] == "add éclair"
+    assert said("log", f"main@{head[:5]}") == {f"main@{head[:12]}": "add éclair"}
+    assert len(words("log", "main@")) == 10
+
+
+def test_ranges_are_completed_on_their_second_end(here, words):
+    assert words("log", "main..v") == ["main..v1.0"]
+    assert words("diff", "main...fea") == ["main...feature/new-orders", "main...feature/old"]
+    assert "main..main~1" in words("transplant", "main..main~")
+
+
+def test_an_expected_hash_offers_the_newest_commits(here, said, words):
+    newest = said("commit", "--expected-hash", "")
+
+    assert list(newest.values())[1] == "add éclair"
+    assert all(len(hash_) == 12 for hash_ in newest)
+    first = next(iter(newest))
+    assert words("commit", "--expected-hash", first[:8]) == [first]
+    assert words("merge", "x", f"--expected-hash={first[:8]}") == [f"--expected-hash={first}"]
+
+
+def test_keys_element_by_element(here, said):
+    assert said("content", "show", "") == {"db.": "namespace", "later": "iceberg-table", "web.": "namespace"}
+    assert said("content", "show", "db.") == {'db."order.lines"': "iceberg-table", "db.orders": "iceberg-table", "db.sales.": "namespace"}
+    assert list(said("content", "show", "db.sales.i")) == ["db.sales.items"]
+    assert said("content", "show", "db.orders.") == {}
+    assert said("content", "show", "nothing.") == {}
+
+
+def test_quoted_elements(here, words):
+    assert words("content", "show", 'db."') == ['db."order.lines"']
+    assert words("content", "show", 'db."order.l') == ['db."order.lines"']
+    assert words("content", "show", "web.") == ['web."it\'s ""new"""']
+    assert words("content", "show", 'db."order.lines".') == []
+    assert words("content", "show", '"db".') == ['"db"."order.lines"', '"db".orders', '"db".sales.']
+
+
+def test_keys_at_the_revision_that_the_line_names(here, words):
+    assert words("content", "list", "--at", "v1.0", "é") == words("--ref", "v1.0", "content", "show", "é") == ["éclair"]
+    assert words("content", "list", "--at", "feature/new-orders~2", "é") == ["éclair"]
+    assert words("content", "show", "é") == []
+
+
+def test_a_key_with_its_file(here, words):
+    assert words("merge", "x", "--resolve", "db.") == ['db."order.lines"=', "db.orders=", "db.sales."]
+    assert words("merge", "x", "--resolve", "db.orders=ta") == ["db.orders=tables/"]
+    assert words("merge", "x", "--resolve=db.orders=tables/") == ["--resolve=db.orders=tables/orders.json"]
+
+
+def test_staged_keys_where_they_can_be_taken_back(here, said):
+    assert said("reset", "") == {"db.sales.units": "delete"}
+
+
+def test_files_and_folders(here, words):
+    assert words("commit", "-F", "") == ["inner/", "my notes.txt", "tables/"]
+    assert words("commit", "-F", ".h") == [".hidden"]
+    assert words("commit", "--file=tables/") == ["--file=tables/orders.json"]
+    assert words("-C", "") == words("init", "") == ["inner/", "tables/"]
+    assert words("commit", "-F", "no/such/") == []
+
+
+def test_the_home_folder_keeps_its_sign(here, words, tmp_path):
+    (tmp_path / "batch.json").write_text("[]")
+    assert words("commit", "--batch", "~/b") == ["~/batch.json"]
+
+
+def test_stores(here, words):
+    assert "sqlite:///" in words("--store", "")
+    assert words("--store", "sqlite:///ta") == ["sqlite:///tables/"]
+
+
+def test_another_store_reference_or_folder_is_looked_into(here, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = str(here / ".nessie/store.sqlite")
+    assert words("switch", "ma") == []
+    assert words("--store", store, "switch", "ma") == words("switch", "--store", f"sqlite:///{store}", "ma") == ["main"]
+    assert words("-C", str(here / "inner"), "switch", "ma") == ["main"]
+    monkeypatch.setenv("NESSIE_STORE", store)
+    monkeypatch.setenv("NESSIE_REF", "v1.0")
+    assert words("content", "show", "é") == ["éclair"]
+
+
+@pytest.mark.parametrize(
+    "setting", ['store = "elsewhere/s.sqlite"\n', 'store = "sqlite:///elsewhere/s.sqlite"', "author = 'a'\nstore = 'elsewhere/s.sqlite'"]
+)
+def test_the_store_of_the_workspace_settings(here, words, tmp_path, monkeypatch, setting):
+    (tmp_path / ".nessie").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".nessie/config.toml").write_text(setting)
+    (tmp_path / "elsewhere/s.sqlite").write_bytes((here / ".nessie/store.sqlite").read_bytes())
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert words("switch", "ma") == ["main"]
+
+
+def test_profiles(here, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/nessie").mkdir(parents=True)
+    (tmp_path / "config/nessie/config.toml").write_text(
+        f'default-profile = "home"\n[profile.work]\nstore = "{here}/.nessie/store.sqlite"\nref = "v1.0"\n[profile.home]\nstore = "nowhere"\n'
+    )
+    assert words("--profile", "") == ["home", "work"] or words("--profile", "") == ["work", "home"]
+    assert words("switch", "ma") == []
+    assert words("--profile", "work", "switch", "ma") == ["main"]
+    assert words("--profile", "work", "content", "show", "é") == ["éclair"]
+    monkeypatch.setenv("NESSIE_PROFILE", "work")
+    assert words("content", "show", "é") == ["éclair"]

@@ -1,0 +1,112 @@
+"""Completion in real shells: the line after TAB, and what is listed."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+spec = importlib.util.spec_from_file_location("completion_shells", Path(__file__).with_name("shells.py"))
+assert spec is not None
+assert spec.loader is not None
+shells = importlib.util.module_from_spec(spec)
+sys.modules["completion_shells"] = shells
+spec.loader.exec_module(shells)
+
+
+@pytest.fixture(scope="module", params=["bash", "zsh", "fish"])
+def shell(request, catalog, tmp_path_factory):
+    """A shell in the workspace; one for all tests, which do not change anything."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    home = tmp_path_factory.mktemp("home")
+    shell = shells.Shell(request.param, catalog, {"HOME": str(home), "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(home / "config")})
+    yield shell
+    shell.close()
+
+
+BY_SHELL = {"bash": 0, "zsh": 1, "fish": 2}
+ALIKE = [
+    ("nessie swi", "nessie switch "),
+    ("nessie content del", "nessie content delete "),
+    ("nessie log --one", "nessie log --oneline "),
+    ("nessie --no-p", "nessie --no-pager "),
+    ("nessie merge --behavior f", "nessie merge --behavior force "),
+    ("nessie merge --behavior=f", "nessie merge --behavior=force "),
+    ("nessie --color=al", "nessie --color=always "),
+    ("nessie switch m", "nessie switch main "),
+    ("nessie switch fea", "nessie switch feature/"),
+    ("nessie log HEAD..v", "nessie log HEAD..v1.0 "),
+    ("nessie log main...feature/o", "nessie log main...feature/old "),
+    ("nessie log v1.0~1", "nessie log v1.0~1 "),
+    ("nessie content show d", "nessie content show db."),
+    ("nessie content show db.ord", "nessie content show db.orders "),
+    ("nessie content show db.s", "nessie content show db.sales."),
+    ("nessie content show db.sales.i", "nessie content show db.sales.items "),
+    ("nessie content list --at v1.0 é", "nessie content list --at v1.0 éclair "),
+    ("nessie log -- db.ord", "nessie log -- db.orders "),
+    ("nessie reset d", "nessie reset db.sales.units "),
+    ("nessie merge v1.0 --resolve db.ord", "nessie merge v1.0 --resolve db.orders="),
+    ("nessie merge v1.0 --resolve db.orders=ta", "nessie merge v1.0 --resolve db.orders=tables/"),
+    ("nessie commit -F ta", "nessie commit -F tables/"),
+    ("nessie commit -F tables/o", "nessie commit -F tables/orders.json "),
+    ("nessie commit -F my", "nessie commit -F my\\ notes.txt "),
+    ("nessie -C inn", "nessie -C inner/"),
+    ("nessie -C inner switch ma", "nessie -C inner switch main "),
+    ("nessie log -n 1 | nessie sw", "nessie log -n 1 | nessie switch "),
+    ("nessie no-such-command ", "nessie no-such-command "),
+]
+
+
+@pytest.mark.parametrize(("typed", "completed"), ALIKE, ids=[typed for typed, _ in ALIKE])
+def test_a_word_is_completed(shell, typed, completed):
+    # zsh puts a backslash before a tilde: with extended globbing it would be a pattern.
+    assert shell.complete(typed).replace("\\~", "~") == completed
+
+
+QUOTED = [
+    (r"nessie content show db.\"", r"nessie content show db.\"order.lines\" "),
+    ("nessie content show 'db.ord", "nessie content show 'db.orders'"),
+    ("nessie content show 'db.\"", "nessie content show 'db.\"order.lines\"'"),
+    ('nessie content show "db.ord', 'nessie content show "db.orders"'),
+    ("nessie commit -F 'my", "nessie commit -F 'my notes.txt'"),
+]
+
+
+@pytest.mark.parametrize(("typed", "completed"), QUOTED, ids=[typed for typed, _ in QUOTED])
+def test_quotes_stay_as_they_were_begun(shell, typed, completed):
+    """Bash puts no space behind a quote that it has closed itself."""
+    assert shell.complete(typed).rstrip() == completed.rstrip()
+
+
+def test_hashes_are_completed_behind_an_at_sign(shell, here, said):
+    hash_, subject = next((text, said) for text, said in said("log", "v1.0@").items())
+    assert subject == "add éclair"
+    assert shell.complete(f"nessie log {hash_[:10]}") == f"nessie log {hash_} "
+
+
+def test_a_url_is_completed_behind_its_colon(shell, catalog):
+    start = f"nessie --store sqlite:///{catalog}"
+    assert shell.complete(f"{start}/ta") == f"{start}/tables/"
+
+
+def test_what_is_listed_has_descriptions(shell):
+    listed = shell.listing("nessie log feature/")
+
+    assert "feature/new-orders" in listed
+    assert "only on the branch" in listed
+    assert "add éclair" in listed
+
+
+def test_subjects_stand_beside_steps_back(shell):
+    listed = shell.listing("nessie log v1.0~")
+
+    assert "v1.0~1" in listed.replace("\\", "")
+    assert "add db.sales.items" in listed
+
+
+def test_nothing_is_printed_where_there_is_no_store(shell, tmp_path):
+    assert shell.complete(f"nessie -C {tmp_path} switch ma") == f"nessie -C {tmp_path} switch ma"
