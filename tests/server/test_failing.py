@@ -1,0 +1,87 @@
+"""A store that is away, busy or damaged, and faults of our own: what clients get, and what the log keeps."""
+
+import apsw
+import pytest
+
+from nessie_cli import create
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.writing import Circumstances
+from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.running import application
+from nessie_cli.store.sqlite import open_sqlite
+from tests.server.client import EMPTY, Client, put
+from tests.server.serving import serving
+
+
+@pytest.fixture
+def path(tmp_path):
+    found = str(tmp_path / "catalog.sqlite")
+    create(found).close()
+    return found
+
+
+@pytest.fixture
+def served(path):
+    """A server whose store waits only a moment for other writers, its connection, and its log."""
+    lines = []
+    log = AccessLog(lines.append)
+    clock = iter(range(10**15, 10**16)).__next__
+    store = open_sqlite(path, patience=0.3)
+    with (
+        LocalRepository(store, Circumstances("", clock, bytes)) as repository,
+        serving(app=application(repository, log=log)) as url,
+    ):
+        client = Client(url)
+        yield client, lines
+        client.close()
+
+
+def test_a_busy_store_is_no_fault_of_the_client(served, path):
+    client, _ = served
+    blocker = apsw.Connection(path)
+    blocker.execute("BEGIN IMMEDIATE")
+    answer = client.commit("main", EMPTY, put("a"))
+    assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+    assert int(answer.headers["retry-after"]) > 0
+    assert path not in answer.raw.decode()
+    blocker.execute("ROLLBACK")
+    assert client.commit("main", EMPTY, put("a")).status == 200
+
+
+def test_a_busy_store_holds_up_no_reader_and_no_health_check(served, path):
+    client, _ = served
+    blocker = apsw.Connection(path)
+    blocker.execute("BEGIN IMMEDIATE")
+    assert client.get("/api/v2/trees/main/entries").status == 200
+    assert client.get("/q/health/ready").status == 200
+    blocker.execute("ROLLBACK")
+
+
+def test_a_damaged_object_is_told_without_details_and_logged_with_them(served, path):
+    client, _ = served
+    head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
+    with apsw.Connection(path) as connection:
+        table = next(name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%object%'"))
+        connection.execute(f"DELETE FROM {table}")
+    answer = client.get(f"/api/v2/trees/main@{head}/contents/a")
+    assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) in ((500, "UNKNOWN", None), (404, "REFERENCE_NOT_FOUND", None))
+    assert "sqlite" not in answer.raw.decode().lower()
+
+
+def test_a_fault_of_our_own_is_answered_logged_and_survived(path):
+    lines = []
+    log = AccessLog(lines.append)
+    with create(path) as repository:
+        app = application(repository, log=log)
+        with serving(app=app) as url:
+            client = Client(url)
+            # A repository of the wrong kind stands for any programming error.
+            app.catalog = app.catalog._replace(repository=object())
+            answer = client.get("/api/v2/trees/main/entries")
+            assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) == (500, "UNKNOWN", None)
+            assert "object" not in answer.body["message"]
+            app.catalog = app.catalog._replace(repository=repository)
+            assert client.get("/api/v2/trees/main/entries").status == 200
+    logged = b"".join(lines).decode()
+    assert answer.headers["x-request-id"] in logged
+    assert "AttributeError" in logged

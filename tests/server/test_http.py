@@ -1,0 +1,128 @@
+import gzip
+import json
+import socket
+import zlib
+from urllib.parse import urlsplit
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.running import application
+from tests.server.client import EMPTY, Client, put
+from tests.server.serving import serving
+
+KEYS = {"requestedKeys": [{"elements": ["a"]}]}
+
+
+@pytest.mark.parametrize(
+    ("accept", "taken"),
+    [
+        ("", True),
+        ("*/*", True),
+        ("application/json", True),
+        ("application/*;q=0.2, text/html", True),
+        ("APPLICATION/JSON; charset=utf-8", True),
+        ("text/html", False),
+        ("application/json;q=0", False),
+        ("nonsense", False),
+        ("application/jsonx", False),
+    ],
+)
+def test_json_is_refused_to_those_who_do_not_take_it(accept, taken):
+    assert accepts_json([(b"accept", accept.encode())]) is taken
+
+
+@pytest.mark.parametrize(("value", "taken"), [("gzip", True), ("gzip;q=0", False), ("br, gzip;q=0.5", True), ("identity", False), ("", False)])
+def test_answers_are_compressed_for_those_who_take_it(value, taken):
+    assert takes_gzip([(b"accept-encoding", value.encode())]) is taken
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_a_compressed_body_is_read(client, pack):
+    coding = "gzip" if pack is gzip.compress else "deflate"
+    answer = client.send("POST", "/api/v2/trees/main/contents", raw=pack(json.dumps(KEYS).encode()), headers={"content-encoding": coding})
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("raw", "coding", "status"),
+    [(b"nonsense", "gzip", 400), (gzip.compress(b"{}")[:-3], "gzip", 400), (b"{}", "br", 415), (b"{}", "identity", 400)],
+)
+def test_a_body_that_cannot_be_decompressed_is_the_clients_fault(client, raw, coding, status):
+    answer = client.send("POST", "/api/v2/trees/main/contents", raw=raw, headers={"content-encoding": coding})
+    assert answer.status == status
+    assert answer.body["status"] == status
+
+
+def test_a_bomb_is_refused_before_it_unfolds():
+    bomb = gzip.compress(bytes(50_000_000))
+    with pytest.raises(HttpFault) as refused:
+        decompress(bomb, [(b"content-encoding", b"gzip")], Limits(decompressed=1_000_000))
+    assert refused.value.status == 413
+    nested = gzip.compress(gzip.compress(bytes(50_000_000)))
+    with pytest.raises(HttpFault):
+        decompress(nested, [(b"content-encoding", b"gzip, gzip")], Limits(decompressed=1_000_000))
+
+
+def test_a_body_that_is_too_large_is_refused_announced_or_not():
+    with connect("memory:") as repository, serving(app=application(repository, limits=Limits(body=1000))) as url:
+        client = Client(url)
+        answer = client.send("POST", "/api/v2/trees/main/contents", raw=b"x" * 2000)
+        assert (answer.status, answer.body["errorCode"]) == (413, "BAD_REQUEST")
+        chunked = (
+            b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + (b"200\r\n" + b"x" * 512 + b"\r\n") * 4
+        )
+        assert b" 413 " in _speak(url, chunked)
+
+
+def _speak(url: str, raw: bytes) -> bytes:
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+        connection.sendall(raw)
+        return connection.recv(10_000)
+
+
+def test_a_body_that_never_arrives_is_given_up():
+    with connect("memory:") as repository, serving(app=application(repository, limits=Limits(seconds=0.2))) as url:
+        answer = _speak(url, b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{")
+        assert b" 408 " in answer
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "text/json", "application/x-www-form-urlencoded"])
+def test_a_body_of_another_kind_is_refused(client, kind):
+    answer = client.send("POST", "/api/v2/trees/main/contents", KEYS, headers={"content-type": kind})
+    assert (answer.status, answer.body["errorCode"], answer.body["reason"]) == (415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported Media Type")
+
+
+def test_a_large_answer_is_compressed(client):
+    client.commit("main", EMPTY, *(put(f"table-{number}") for number in range(100)))
+    answer = client.get("/api/v2/trees/main/entries", **{"accept-encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    assert len(json.loads(gzip.decompress(answer.raw))["entries"]) == 100
+    assert len(answer.raw) < len(client.get("/api/v2/trees/main/entries").raw) / 2
+
+
+def test_head_has_the_headers_of_get_and_no_body(client):
+    answer = client.send("HEAD", "/api/v2/config")
+    assert (answer.status, answer.raw) == (200, b"")
+    assert answer.headers["content-length"] == client.get("/api/v2/config").headers["content-length"]
+
+
+def test_options_and_wrong_methods_name_what_is_taken(client):
+    assert client.send("OPTIONS", "/api/v2/trees/main").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
+    answer = client.send("PATCH", "/api/v2/trees/main")
+    assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, OPTIONS, PUT")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_json_is_read_in_every_unicode_encoding(client, encoding):
+    answer = client.send("POST", "/api/v2/trees/main/contents", raw=json.dumps(KEYS).encode(encoding))
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[" * 100_000, b'{"requestedKeys":[{"elements":["\xff"]}]}', b'{"a":1} {}', b'"\\ud800"', b"NaN", b"\x00"])
+def test_what_is_no_json_is_the_clients_fault(client, raw):
+    answer = client.send("POST", "/api/v2/trees/main/contents", raw=raw)
+    assert (answer.status, answer.body["errorCode"]) == (400, "BAD_REQUEST")

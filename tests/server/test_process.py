@@ -1,0 +1,105 @@
+"""`nessie serve` as a process: starting, refusing, stopping."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import apsw
+import pytest
+
+from nessie_cli import create
+from tests.server.client import EMPTY, Client, put
+
+SERVE = (sys.executable, "-m", "nessie_cli", "serve")
+TIMEOUT = 30
+
+
+@contextmanager
+def started(*arguments, stdout=subprocess.DEVNULL):
+    process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+?:\d+", line)
+        assert found, line + process.stderr.read()
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_serves_until_it_is_told_to_stop():
+    with started("--store", "memory:") as (process, url):
+        client = Client(url)
+        assert client.commit("main", EMPTY, put("a")).status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+        with pytest.raises(OSError):
+            Client(url).get("/api/v2/config")
+
+
+def test_what_was_accepted_is_finished_before_it_ends(tmp_path):
+    path = str(tmp_path / "catalog.sqlite")
+    create(path).close()
+    with started("--store", path) as (process, url):
+        Client(url).get("/api/v2/config")
+        blocker = apsw.Connection(path)
+        blocker.execute("BEGIN IMMEDIATE")
+        answers = []
+        sender = threading.Thread(target=lambda: answers.append(Client(url).commit("main", EMPTY, put("a"))))
+        sender.start()
+        sender.join(0.5)
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.7)
+        assert not answers
+        blocker.execute("ROLLBACK")
+        sender.join(TIMEOUT)
+        assert [answer.status for answer in answers] == [200]
+        assert process.wait(TIMEOUT) == 0
+    with create(path) as repository:
+        assert repository.reference("main").hash == answers[0].body["targetBranch"]["hash"]
+
+
+def test_the_access_log_goes_to_stdout():
+    with started("--store", "memory:", "--access-log", stdout=subprocess.PIPE) as (process, url):
+        Client(url).get("/api/v2/config")
+        process.send_signal(signal.SIGTERM)
+        assert json.loads(process.stdout.readline())["route"] == "/api/v2/config"
+        assert process.wait(TIMEOUT) == 0
+
+
+def run(*arguments):
+    return subprocess.run([*SERVE, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+
+def test_a_store_that_is_not_there_is_not_made(tmp_path):
+    done = run("--store", str(tmp_path / "nosuch.sqlite"))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert len(done.stderr.strip().splitlines()) <= 2
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_an_address_that_others_reach_is_refused(host):
+    done = run("--store", "memory:", "--port", "0", "--host", host)
+    assert done.returncode == 6
+    assert "--insecure" in done.stderr
+
+
+def test_it_listens_for_others_when_that_is_meant():
+    with started("--store", "memory:", "--host", "0.0.0.0", "--insecure") as (_, url):
+        assert Client(url.replace("0.0.0.0", "127.0.0.1")).get("/api/v2/config").status == 200
+
+
+def test_a_port_that_is_taken_is_told_in_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run("--store", "memory:", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 7
+    assert len(done.stderr.strip().splitlines()) == 1
