@@ -1,0 +1,192 @@
+"""Golden files: one command line, the folder it runs in, and all that it answers; digits and instants are written as names.
+
+`<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content id; what the command line itself makes is numbered in
+the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.json.lake import BEGIN, MINUTE, Lakes, placeholders
+from tests.transcripts.conftest import Nessie, Outcome, Server
+
+FOLDER = Path(__file__).with_name("golden")
+WIDTH = 150
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+_DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})")
+_REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
+_SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
+_VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
+_SCRIPT = re.compile(r'"(script|help)":"(?:[^"\\]|\\.)*"')
+"""Long texts that have tests of their own."""
+_NAME = re.compile(r"<(?:(id|time|request|hash) )?([^<>]*)>")
+
+
+_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>"})
+"""Names that do not stand for digits."""
+
+
+class Case(NamedTuple):
+    """What a golden file asks for. `given` are command lines that run before, `stdin` what the last one reads."""
+
+    run: str
+    folder: str = "lake"
+    given: Sequence[str] = ()
+    stdin: str = ""
+    env: Mapping[str, str] = {}
+
+    @property
+    def words(self) -> list[str]:
+        """The words behind `nessie`."""
+        return shlex.split(self.run)[1:]
+
+
+class Runner:
+    """Runs cases, each in a folder of its own."""
+
+    def __init__(self, root: Path, server: Server) -> None:
+        self._lakes = Lakes(root / "lakes")
+        self._root = root
+        self._server = server
+        self._number = 0
+
+    def run(self, case: Case) -> tuple[Outcome, Outcome]:
+        """How it ended, as it was and by names."""
+        self._number += 1
+        place = self._root / str(self._number)
+        work, home = place / "work", place / "home"
+        home.mkdir(parents=True)
+        names = dict(self._lakes.put(case.folder, work))
+        nessie = Nessie(work, home, self._server)
+        known = placeholders(work)
+        for line in case.given:
+            nessie.ok(*_filled(line, known))
+        outcome = nessie(*_filled(case.run, known), env=case.env, stdin=case.stdin)
+        return outcome, outcome._replace(**_named(outcome, names, {str(place / "work"): "<folder>", str(home): "<home>"}, known["shared"]))
+
+
+def _filled(line: str, known: Mapping[str, str]) -> list[str]:
+    """The words behind `nessie`; a case that has braces of its own (JSON) is left alone."""
+    words = shlex.split(line)[1:]
+    return [word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"]) for word in words]
+
+
+def _named(outcome: Outcome, names: dict[str, str], paths: Mapping[str, str], shared: str) -> dict[str, str]:
+    namer = _Namer(names)
+    found = {}
+    for field in ("out", "err"):
+        text = getattr(outcome, field)
+        for path, name in paths.items():
+            text = text.replace(path, name)
+        if shared:
+            text = text.replace(f"'{shared}'", "'<shared>'")
+        found[field] = namer.text(text)
+    return found
+
+
+class _Namer:
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+        self._counts = dict.fromkeys(("hash", "id", "time", "request"), 0)
+
+    def text(self, text: str) -> str:
+        text = _VERSIONS.sub(r'"\1":"<\1>"', _SCRIPT.sub(r'"\1":"<\1>"', text))
+        text = _DIGITS.sub(lambda match: self._name(match.lastgroup or "", match[0]), text)
+        text = _SHORT.sub(lambda match: self._short(match[0]), text)
+        return _REQUEST.sub(lambda match: self._name("request", match[0]), text)
+
+    def _short(self, digits: str) -> str:
+        return next((name.replace("<", "<short ") for hash_, name in self._names.items() if hash_.startswith(digits)), digits)
+
+    def _name(self, kind: str, digits: str) -> str:
+        if kind == "time" and _is_told(digits):
+            return digits
+        if digits not in self._names:
+            self._counts[kind] += 1
+            self._names[digits] = f"<{kind} {self._counts[kind]}>"
+        return self._names[digits]
+
+
+def _is_told(instant: str) -> bool:
+    """Whether an instant is one of the story's, which never change."""
+    from datetime import datetime
+
+    microseconds = int(datetime.fromisoformat(instant).timestamp() * 1_000_000)
+    return microseconds < BEGIN + 1000 * MINUTE
+
+
+def concrete(value: Any) -> Any:
+    """A golden answer with digits in the place of names, so that a schema can judge it."""
+    if isinstance(value, dict):
+        return {name: concrete(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [concrete(item) for item in value]
+    return _NAME.sub(_digits, value) if isinstance(value, str) else value
+
+
+def _digits(match: re.Match[str]) -> str:
+    kind, name = match[1], match[0]
+    if kind == "id":
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+    if kind == "time":
+        return "2026-01-01T00:00:00.000001Z"
+    if name in _WORDS:
+        return match[2]
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return digest[:32] if kind == "request" else digest
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def path_of(name: str) -> Path:
+    return FOLDER / f"{name}.json"
+
+
+def every() -> list[str]:
+    """The names of all golden files."""
+    return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.json"))
+
+
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path_of(name).read_text(encoding="utf-8"))
+    return found
+
+
+def case_of(document: Mapping[str, Any]) -> Case:
+    return Case(**{name: document[name] for name in Case._fields if name in document})
+
+
+def document_of(case: Case, outcome: Outcome) -> dict[str, Any]:
+    """What a golden file holds: the case without what is usual, and the answer. An answer of several lines is a list."""
+    asked = {name: value for name, value in case._asdict().items() if value and value != Case._field_defaults.get(name)}
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+    answer = lines if "--jsonl" in case.words else lines[0] if len(lines) == 1 else lines
+    return {**asked, "exit": outcome.code, "stderr": outcome.err.splitlines(), "stdout": answer}
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    return _written(document, 0) + "\n"
+
+
+def _written(value: Any, depth: int) -> str:
+    """What fits on a line stands on one line: a page of history is read at a glance."""
+    line = json.dumps(value, ensure_ascii=False)
+    if not value or not isinstance(value, dict | list) or (depth and len(line) + depth <= WIDTH):
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_written(item, depth + 1)}" for name, item in value.items()]
+    else:
+        parts = [_written(item, depth + 1) for item in value]
+    indent = " " * (depth + 1)
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(indent + part for part in parts) + f"\n{' ' * depth}{last}"

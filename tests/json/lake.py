@@ -1,0 +1,236 @@
+"""The folders that golden command lines run in: one repository whose hashes never change, and workspaces that are broken in one way each.
+
+The names of all hashes and content ids in it are known, so an answer can be written down by names instead of by digits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from nessie_cli import CommitMeta, Delete, Put, Repository, create
+from nessie_cli.model import NO_ANCESTOR, UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Operation, ReferenceType
+from nessie_cli.model import UnknownContent as Unknown
+
+BEGIN = 1_735_689_600_000_000
+"""2025-01-01T00:00:00Z in microseconds: long ago, so that what a command line writes is later."""
+MINUTE = 60_000_000
+STORE = ".nessie/store.sqlite"
+
+
+class Story:
+    """Writes the repository; a minute passes from commit to commit, whatever the program does in between."""
+
+    def __init__(self, url: str) -> None:
+        self._minute = 0
+        numbers = itertools.count(1)
+        self.repository: Repository = create(
+            url, who="Ann", clock=lambda: BEGIN + self._minute * MINUTE, random=lambda size: next(numbers).to_bytes(size, "big")
+        )
+
+    def commit(self, branch: str, message: str, *operations: Operation, author: str = "Ann <ann@example.org>") -> None:
+        self._minute += 1
+        self.repository.commit(branch, operations, CommitMeta(message, authors=(author,)))
+
+    def branch(self, name: str, at: str) -> None:
+        self._minute += 1
+        self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.resolve(at).hash)
+
+    def tag(self, name: str, at: str) -> None:
+        self._minute += 1
+        self.repository.create_reference(ReferenceType.TAG, name, self.repository.resolve(at).hash)
+
+    def put(self, key: str, content: Content, at: str | None = None) -> Put:
+        """A Put; with `at` of the content that the key has there."""
+        found = ContentKey.parse(key)
+        before = self.repository.content(at, found) if at else None
+        return Put(found, content.with_id(before.id) if before and before.id else content, before)
+
+    def rename(self, old: str, new: str, at: str) -> tuple[Operation, Operation]:
+        content = self.repository.content(at, ContentKey.parse(old))
+        return Delete(ContentKey.parse(old)), Put(ContentKey.parse(new), content)
+
+
+def table(number: int) -> IcebergTable:
+    return IcebergTable(metadata_location=f"s3://lake/{number:05}.metadata.json", snapshot_id=number, schema_id=1, spec_id=2, sort_order_id=3)
+
+
+def namespace(name: str) -> Namespace:
+    return Namespace(elements=ContentKey.parse(name).elements)
+
+
+def _tell(story: Story) -> None:
+    """`feature` conflicts with `main` at db.orders; `clean` merges; `renamed` moves what `main` changed."""
+    story.commit("main", "a place for tables", story.put("db", Namespace(elements=("db",), properties={"owner": "ann"})))
+    story.commit("main", "orders and items", story.put("db.orders", table(1)), story.put("db.items", table(2)))
+    story.tag("v1", "main")
+    for name in ("feature", "clean", "renamed", "closed"):
+        story.branch(name, "main")
+    view = IcebergView(metadata_location="s3://lake/v.json", version_id=1, schema_id=0, sql_text="select 1", dialect="spark")
+    others = (
+        story.put("db.delta", DeltaLakeTable(metadata_location_history=("a",), checkpoint_location_history=("b",), last_checkpoint="c")),
+        story.put("db.udf", UDF(sql_text="x + 1", dialect="spark")),
+        story.put("db.paimon", Unknown(foreign_type="PAIMON_TABLE", foreign_attributes={"buckets": [4, None]})),
+    )
+    story.commit("main", "one of each kind", story.put('db."an order.s view"', view), *others, author="Bob <bob@example.org>")
+    story.commit("main", "nightly load", story.put("db.orders", table(3), "main"), author="etl")
+    story.commit("feature", "orders: another schema", story.put("db.orders", table(4), "feature"), story.put("db.extra", table(5)))
+    story.commit("feature", "items go", Delete(ContentKey.parse("db.items")))
+    story.commit("clean", "fresh table", story.put("db.fresh", table(6)))
+    story.commit("renamed", "orders become sales", *story.rename("db.orders", "db.sales", "renamed"))
+    story.repository.put_setting("protect.closed", "no-delete,no-rewind,merge-only")
+
+
+def make(folder: Path) -> dict[str, str]:
+    """A workspace on `main` with this repository; answers the names of all hashes and content ids in it."""
+    (folder / ".nessie").mkdir(parents=True)
+    (folder / ".nessie/HEAD").write_text("main\n")
+    story = Story(str(folder / STORE))
+    _tell(story)
+    found = names(story.repository)
+    story.repository.close()
+    return found
+
+
+def names(repository: Repository) -> dict[str, str]:
+    """A name for each hash, `main` first, and for each content id."""
+    found = {NO_ANCESTOR: "<the empty history>"}
+    references = sorted((reference.name for reference in repository.references()), key=lambda name: (name != "main", name))
+    for name in references:
+        for number, entry in enumerate(repository.log(name)):
+            found.setdefault(entry.hash, f"<{name}~{number}>" if number else f"<{name}>")
+    for name in references:
+        for entry in repository.entries(name):
+            found.setdefault(entry.content_id, f"<id of {'.'.join(entry.key.elements)}>")
+    return found
+
+
+# -- workspaces that are not as they should be ----------------------------------------------------------------------------------------------
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder / ".nessie")
+
+
+def _garbage_head(folder: Path) -> None:
+    (folder / ".nessie/HEAD").write_text("what is\tthis\n")
+
+
+def _garbage_config(folder: Path) -> None:
+    (folder / ".nessie/config.toml").write_text("store = [\n")
+
+
+def _garbage_batch(folder: Path) -> None:
+    (folder / ".nessie/batch.json").write_text('{"version": 1, "begunAt": 7}')
+
+
+def _no_store(folder: Path) -> None:
+    for path in (folder / ".nessie").glob("store.sqlite*"):
+        path.unlink()
+
+
+def _foreign_file(folder: Path) -> None:
+    _no_store(folder)
+    (folder / STORE).write_bytes(b"This is no database at all. " * 100)
+
+
+def _newer_format(folder: Path) -> None:
+    with sqlite3.connect(folder / STORE) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+
+
+def _damaged(folder: Path) -> None:
+    """The newest commit of `main` has other bytes than its id says."""
+    with sqlite3.connect(folder / STORE) as connection:
+        connection.execute("UPDATE objects SET data = zeroblob(length(data)) WHERE substr(id, -32) = (SELECT target FROM refs WHERE name = 'main')")
+        assert connection.execute("SELECT changes()").fetchone() == (1,)
+    connection.close()
+
+
+def _store_is_a_folder(folder: Path) -> None:
+    _no_store(folder)
+    (folder / STORE).mkdir()
+
+
+def _crowded(folder: Path) -> None:
+    """So many commits that two of them share their first four digits; `shared` is a branch at one of them."""
+    (folder / ".nessie/store.sqlite").unlink()
+    story = Story(str(folder / STORE))
+    seen: dict[str, str] = {}
+    for number in range(5_000):
+        story.commit("main", f"commit {number}", *([story.put("db", namespace("db"))] if number == 0 else _touch(story, number)))
+        head = story.repository.reference("main").hash
+        if head[:4] in seen:
+            (folder / "shared").write_text(head[:4])
+            break
+        seen[head[:4]] = head
+    story.repository.close()
+
+
+def _touch(story: Story, number: int) -> list[Operation]:
+    return [story.put("db", Namespace(elements=("db",), properties={"n": str(number)}), "main")]
+
+
+def _tables(folder: Path) -> None:
+    """Files that options read."""
+    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/file.json", "snapshotId": 9, "schemaId": 1, "specId": 2, "sortOrderId": 3}
+    (folder / "content.json").write_text(json.dumps(content))
+    view = {"type": "ICEBERG_VIEW", "metadataLocation": "s3://lake/file.json", "versionId": 1, "schemaId": 1}
+
+    def batch(name: str, *operations: tuple[str, str, object]) -> None:
+        lines = [{"type": type_, "key": {"elements": ["db", key]}} | ({"content": value} if value else {}) for type_, key, value in operations]
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    batch("batch.jsonl", ("PUT", "bulk", content))
+    batch("again.jsonl", ("DELETE", "items", None), ("PUT", "items", content))
+    batch("view.jsonl", ("DELETE", "items", None), ("PUT", "items", view))
+    (folder / "garbage.json").write_text("{")
+    (folder / "message.txt").write_bytes(b"caf\xe9")
+
+
+FOLDERS: Mapping[str, Callable[[Path], None]] = {
+    "lake": lambda _: None,
+    "empty": _empty,
+    "files": _tables,
+    "garbage head": _garbage_head,
+    "garbage config": _garbage_config,
+    "garbage batch": _garbage_batch,
+    "no store": _no_store,
+    "foreign file": _foreign_file,
+    "newer format": _newer_format,
+    "damaged": _damaged,
+    "store is a folder": _store_is_a_folder,
+    "crowded": _crowded,
+}
+"""What a golden file may name as its `folder`."""
+
+
+class Lakes:
+    """Makes each folder once and copies it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._names: dict[str, dict[str, str]] = {}
+
+    def put(self, kind: str, folder: Path) -> dict[str, str]:
+        """A fresh copy of one kind; answers the names of its hashes and ids."""
+        if "lake" not in self._names:
+            self._names["lake"] = make(self._root / "lake")
+        if kind not in self._names:
+            shutil.copytree(self._root / "lake", self._root / kind)
+            FOLDERS[kind](self._root / kind)
+            self._names[kind] = {} if kind == "crowded" else self._names["lake"]
+        shutil.copytree(self._root / kind, folder, dirs_exist_ok=True)
+        return self._names[kind]
+
+
+def placeholders(folder: Path) -> dict[str, str]:
+    """What a command line may hold in braces."""
+    shared = folder / "shared"
+    return {"shared": shared.read_text() if shared.exists() else "", "folder": os.fspath(folder)}

@@ -1,0 +1,58 @@
+"""Writes golden files; look at what it wrote before you commit it.
+
+    python -m tests.json.make                                          every golden file again
+    python -m tests.json.make NAME...                                  these again
+    python -m tests.json.make NAME 'nessie COMMAND --json' [OPTION...]  a new one: tests/json/golden/NAME.json
+
+Options of a new one: --given 'nessie ...' runs before (repeat it), --folder NAME (see tests/json/lake.py), --stdin TEXT, --env NAME=VALUE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.json import golden
+from tests.json.golden import Case, Runner
+from tests.json.lake import FOLDERS
+from tests.transcripts.conftest import Server
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.json.make", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--given", action="append", default=[])
+    parser.add_argument("--folder", default="lake", choices=FOLDERS)
+    parser.add_argument("--stdin", default="")
+    parser.add_argument("--env", action="append", default=[])
+    found = parser.parse_args(argv)
+    new = len(found.names) == 2 and found.names[1].startswith("nessie ")
+    env = dict(pair.split("=", 1) for pair in found.env)
+    cases = (
+        {found.names[0]: Case(found.names[1], found.folder, found.given, found.stdin, env)}
+        if new
+        else {name: golden.case_of(golden.read(name)) for name in found.names or golden.every()}
+    )
+    server = Server()
+    with tempfile.TemporaryDirectory() as root:
+        runner = Runner(Path(root), server)
+        for name, case in cases.items():
+            write(name, case, runner)
+    server.close()
+
+
+def write(name: str, case: Case, runner: Runner) -> None:
+    _, outcome = runner.run(case)
+    path = golden.path_of(name)
+    text = golden.text_of(golden.document_of(case, outcome))
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    print(f"written: {path} (exit {outcome.code})")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
