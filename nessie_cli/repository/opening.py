@@ -18,24 +18,34 @@ from nessie_cli.store.opening import create_store, open_store
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
+Authorization = Callable[[], str | None]
+"""Answers the `Authorization` header of the next request to a server, None for none."""
 
 
 def _now() -> int:
     return time.time_ns() // 1000
 
 
-def connect(url: str, *, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
+def connect(
+    url: str, *, who: str = "", authorization: Authorization | None = None, clock: Clock = _now, random: Randomness = os.urandom
+) -> Repository:
     """Open the repository at a URL.
 
-    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, or a bare path. `who` is the committer of what is written;
-    `clock` gives microseconds since 1970, `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where
-    nothing is there (see `create`), `StoreUnavailable` where it cannot be used.
+    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie
+    server. `who` is the committer of what is written (a server decides for itself, by the `authorization`); `clock` gives microseconds
+    since 1970, `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where nothing is there (see `create`),
+    `StoreUnavailable` where it cannot be used; a server is asked only when something is read or written.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
     circumstances = Circumstances(who, clock, random)
+    if url.startswith(("http://", "https://")):
+        from nessie_cli.repository.remote.repository import RemoteRepository
+        from nessie_cli.repository.remote.transport import Transport
+
+        return RemoteRepository(Transport(url, authorization), circumstances)
     if url == "memory:":
         return _initialised(create_store(url), "main", circumstances)
     return LocalRepository(open_store(url), circumstances)
@@ -44,8 +54,10 @@ def connect(url: str, *, who: str = "", clock: Clock = _now, random: Randomness 
 def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
     """Open the repository at a URL, and make it first where there is none (default branch `main`). An existing one is left as it is.
 
-    Raises `InvalidInput` for an unusable name of the default branch, also where an existing repository has another one.
+    Raises `InvalidInput` for an unusable name of the default branch, also where an existing repository has another one, and for a server.
     """
+    if url.startswith(("http://", "https://")):
+        raise InvalidInput("a repository behind a server is made where its store is, not through the server; use connect(url)")
     if default_branch is not None:
         check_new_reference_name(default_branch)
     return _initialised(create_store(url), default_branch, Circumstances(who, clock, random))

@@ -1,0 +1,1 @@
+"""A repository behind a server that speaks Nessie's REST API v2."""

@@ -1,0 +1,92 @@
+"""What the wire has no place for: the facts of a conflict, fetched; and the kernel's rules, judged here for a server that dropped some.
+
+A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there and were proposed, and the commit that changed
+the key, are read from the server afterwards, so a conflict looks the same whoever found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import structs
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.kernel.committing import Applied, Batch, apply_batch, parse_content_id
+from nessie_cli.kernel.conflicts import commit_message, describe
+from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.model import CommitMeta, Conflict, Content, ContentKey, Delete, KeyRange, Namespace, Operation, Put
+from nessie_cli.repository.remote.reading import RemoteReading
+
+State = Mapping[ContentKey, Content]
+ChangedBy = Callable[[ContentKey], CommitMeta | None]
+
+
+def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: ChangedBy) -> tuple[Conflict, ...]:
+    """The conflicts of an answer, with the contents of both states and what was wanted."""
+    found = []
+    for conflict in conflicts:
+        if conflict.key is not None:
+            conflict = structs.replace(  # noqa: PLW2901 - the same conflict, with more known of it
+                conflict,
+                expected=expected.get(conflict.key),
+                actual=actual.get(conflict.key),
+                proposed=proposed.get(conflict.key),
+                changed_by=changed_by(conflict.key),
+            )
+        found.append(conflict)
+    return tuple(found)
+
+
+def proposed_by(operations: Sequence[Operation]) -> dict[ContentKey, Content]:
+    """What operations put."""
+    return {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
+
+
+def expected_by(operations: Sequence[Operation], at_expected: State) -> dict[ContentKey, Content]:
+    """What operations expect: the content that they carry, else the state at the expected hash."""
+    carried = {o.key: o.expected_content for o in operations if isinstance(o, Put) and o.expected_content is not None}
+    return {**at_expected, **carried}
+
+
+class Judgement:
+    """The kernel's commit rules over the few keys of a server's states that a batch of operations meets."""
+
+    def __init__(self, repository: RemoteReading, operations: Sequence[Operation], expected: str, head: str) -> None:
+        self._repository = repository
+        self._operations = operations
+        self._objects = Objects(lambda _: {})
+        self._head = head
+        keys = {key for operation in operations for key in _with_ancestors(operation.key)}
+        self._at_head = repository.contents(CommitSpec(None, head), keys)
+        self._at_expected = self._at_head if expected == head else repository.contents(CommitSpec(None, expected), keys)
+
+    def judge(self, new_id: Callable[[], bytes]) -> tuple[Applied, tuple[Conflict, ...], str]:
+        """What the rules make of the operations: their outcome, the conflicts with their facts, and the message of these."""
+        batch = Batch(self._objects, self._operations)
+        head_root = self._root(self._at_head | self._children())
+        applied = apply_batch(self._objects, batch, self._root(self._at_expected), head_root, new_id)
+        described = describe(self._objects, applied.conflicts, self._changed_by, self._changed_by)
+        return applied, described, commit_message(described) if described else ""
+
+    def _children(self) -> dict[ContentKey, Content]:
+        """What lies below the namespaces that are deleted: they have to be empty."""
+        found: dict[ContentKey, Content] = {}
+        for operation in self._operations:
+            if isinstance(operation, Delete) and isinstance(self._at_head.get(operation.key), Namespace):
+                below = self._repository.entries(CommitSpec(None, self._head), KeyRange(prefix=operation.key), content=True)
+                found |= {entry.key: entry.content for entry in below if entry.content is not None}
+        return found
+
+    def _root(self, state: State) -> Id:
+        items = [(encode_key(key), self._objects.add_content(content, parse_content_id(content.id or ""))) for key, content in state.items()]
+        return build(self._objects, sorted(items))
+
+    def _changed_by(self, key: bytes) -> CommitMeta | None:
+        return self._repository.last_change(CommitSpec(None, self._head), decode_key(key))
+
+
+def _with_ancestors(key: ContentKey) -> Iterable[ContentKey]:
+    for length in range(1, len(key.elements) + 1):
+        yield ContentKey(key.elements[:length])
