@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.cli.resolutions import TYPE_OPTION
 from nessie_cli.model import Delete, Put, Unchanged
 from nessie_cli.workspace.batch import Batch, Staged, encode_batch
 from nessie_cli.workspace.staging import renames
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
 
 
 class Change(NamedTuple):
@@ -49,6 +52,14 @@ def _verb(item: Staged) -> str:
 def _type(item: Staged) -> str:
     content = item.operation.content if isinstance(item.operation, Put) else item.seen
     return TYPE_OPTION.get(content.type_name, content.type_name) if content else ""
+
+
+def print_changes(call: Invocation, staged: tuple[Staged, ...], indent: str = "") -> None:
+    """One line per change: what happens, to which key, and what it is."""
+    from nessie_cli.render.spans import Span
+
+    for change in changes_of(staged):
+        call.say(Span(f"{indent}{change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
 
 
 def batch_document(batch: Batch | None, reference: str) -> dict[str, Any]:

@@ -20,8 +20,8 @@ class Moment(NamedTuple):
 def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Moment]:
     """Newest first, from the commit `at` along first parents; a content that came from another key is followed there.
 
-    A key that does not exist at `at` is followed from where it was deleted, or renamed away. Where an earlier content of the key was dropped, that one
-    is told as well. Cost O(log commits) for each commit that is found, and one diff for each that created or renamed.
+    A key that does not exist at `at` is followed from where it was deleted, or renamed away. Earlier contents that were
+    dropped from the key are told as well. Cost O(log commits) for each commit that is found, and one diff for each that created or renamed.
     """
     where: str | None = at
     while where is not None:

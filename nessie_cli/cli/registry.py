@@ -83,6 +83,15 @@ CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
     "unset": CommandEntry("config_unset", "config_unset", "Remove one setting; everything else in the file stays.", SETTINGS),
 }
 
+STASH_COMMANDS: Mapping[str, CommandEntry] = {
+    "push": CommandEntry("stash_push", "stash_push", "Put the staged batch aside; nothing is staged then.", STAGING),
+    "list": CommandEntry("stash_list", "stash_list", "List the batches that were put aside, newest first.", READING),
+    "show": CommandEntry("stash_show", "stash_show", "Show the operations of a batch that was put aside.", READING),
+    "pop": CommandEntry("stash_pop", "stash_pop", "Stage a batch that was put aside, and forget that it was.", STAGING),
+    "apply": CommandEntry("stash_pop", "stash_apply", "Stage a batch that was put aside, and keep it aside as well.", STAGING),
+    "drop": CommandEntry("stash_drop", "stash_drop", "Forget a batch that was put aside.", STAGING),
+}
+
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("init", "init", "Make a workspace here and, when there is none, its store.", WORKSPACE),
     "status": CommandEntry(
@@ -95,6 +104,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "commit": CommandEntry(
         "commit", "commit", "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", CONTENT
     ),
+    "restore": CommandEntry("restore", "restore_keys", "Stage what keys were at an earlier revision; -m commits it.", CONTENT),
+    "revert": CommandEntry("revert", "revert", "Commit the inverse of a commit; what has changed since is a conflict.", CONTENT),
+    "stash": CommandEntry("", "", "Put the staged batch aside, and take it up again.", CONTENT, STASH_COMMANDS),
     "log": CommandEntry("log", "log", "Show the history, newest commit first.", HISTORY),
     "show": CommandEntry("show", "show", "Show one commit: what is said about it, and each content before and after.", HISTORY),
     "diff": CommandEntry("diff", "diff", "Show the contents that differ between two revisions, field by field.", HISTORY),

@@ -63,7 +63,11 @@ def decode_batch(text: str, place: str) -> Batch:
     """Read a batch file; raises `InvalidInput` that names the file and the place in it."""
     from nessie_cli.wire.json_text import parse_json
 
-    document = parse_json(text, place)
+    return decode_document(parse_json(text, place), place)
+
+
+def decode_document(document: Any, place: str) -> Batch:
+    """The same for JSON that is parsed already."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place}: is no batch file of version {VERSION}")
     begun_at, request_id, operations = (document.get(name) for name in ("begunAt", "requestId", "operations"))

@@ -1,7 +1,7 @@
 """The workspace: the folder `.nessie/`, found upwards from where one stands.
 
 It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
-`lock`, perhaps `hooks/`, and, unless the settings name another store, the store itself.
+`stash.json` (batches put aside), `lock`, perhaps `hooks/`, and, unless the settings name another store, the store itself.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ class Workspace:
     def hooks_path(self) -> Path:
         """The folder of hooks, where the user has made one."""
         return self.folder / "hooks"
+
+    @property
+    def stash_path(self) -> Path:
+        """The file of the batches that were put aside."""
+        return self.folder / "stash.json"
 
     @property
     def lock_path(self) -> Path:

@@ -119,6 +119,23 @@ def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
     return (*_gone(staged, freed), _put(key, content, freed.seen))
 
 
+def restore(staged: StagedList, key: ContentKey, wanted: Content | None, state: State) -> StagedList:
+    """Bring a key back to an earlier content, or to none; nothing is staged where the store has it so.
+
+    A content that comes back to a free key gets a new id: the repository alone gives ids to new contents.
+    """
+    if state(key) == wanted and not any(key in pair for pair in renames(staged).items()):
+        return without(staged, [key])
+    current = effective(staged, key, state)
+    if wanted is None:
+        return staged if current is None else delete(staged, key, state)
+    if current is None:
+        return put(staged, key, wanted.with_id(None), state)
+    if current.id == wanted.id:
+        return put(staged, key, wanted, state)
+    return replace(staged, key, wanted, state, wanted.id or "")
+
+
 def unmodified(staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False) -> StagedList:
     """Demand that a key stays as it is; raises `ContentNotFound`, and `InvalidInput` where the batch changes the key itself."""
     if afresh:

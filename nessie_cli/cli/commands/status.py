@@ -109,9 +109,8 @@ def _print(found: Status, call: Invocation) -> None:
 
 
 def _print_batch(batch: Batch, call: Invocation) -> None:
-    from nessie_cli.cli.batch_view import STYLES, changes_of
+    from nessie_cli.cli.batch_view import print_changes
     from nessie_cli.render.spans import Span
 
     call.say("staged since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
-    for change in changes_of(batch.staged):
-        call.say(Span(f"  {change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
+    print_changes(call, batch.staged, "  ")

@@ -1,0 +1,88 @@
+"""Batches that were put aside, the newest first: `stash.json` beside `batch.json`, replaced whole under the same lock.
+
+Nothing is ever in neither of the two files: what is put aside is written there before it leaves the batch, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.batch import Batch, decode_document, encode_batch
+from nessie_cli.workspace.files import read_text, remove, replace_text
+from nessie_cli.workspace.folder import Workspace
+
+VERSION = 1
+
+
+class Stashed(Struct, frozen=True):
+    """One batch that was put aside: what was said about it, the reference that was current, and when (ISO, UTC)."""
+
+    batch: Batch
+    message: str
+    reference: str
+    time: str
+
+
+class StashFile:
+    """The batches put aside in one workspace; to be changed under the workspace's lock."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._path = workspace.stash_path
+
+    def read(self) -> list[Stashed]:
+        """All of them, the newest first. Raises `InvalidInput` that names the file and the place in it."""
+        text = read_text(self._path)
+        return [] if text is None else _decode(text, str(self._path))
+
+    def get(self, number: int) -> Stashed:
+        """One of them; raises `InvalidInput` where there are not so many."""
+        found = self.read()
+        if not found:
+            raise InvalidInput("nothing was put aside; `nessie stash` puts the staged batch aside")
+        if not 0 <= number < len(found):
+            raise InvalidInput(f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put aside, numbered from 0")
+        return found[number]
+
+    def push(self, stashed: Stashed) -> None:
+        """Put one more aside."""
+        self._write([stashed, *self.read()])
+
+    def drop(self, number: int) -> Stashed:
+        """Forget one; answers it."""
+        dropped = self.get(number)
+        self._write([stashed for place, stashed in enumerate(self.read()) if place != number])
+        return dropped
+
+    def _write(self, stashes: Sequence[Stashed]) -> None:
+        import json
+
+        if stashes:
+            replace_text(self._path, json.dumps({"version": VERSION, "stashes": list(map(_encode, stashes))}, indent=1) + "\n")
+        else:
+            remove(self._path)
+
+
+def _encode(stashed: Stashed) -> dict[str, Any]:
+    return {"message": stashed.message, "reference": stashed.reference, "time": stashed.time, "batch": encode_batch(stashed.batch)}
+
+
+def _decode(text: str, place: str) -> list[Stashed]:
+    from nessie_cli.wire.json_text import parse_json
+
+    document = parse_json(text, place)
+    stashes = document.get("stashes") if isinstance(document, Mapping) and document.get("version") == VERSION else None
+    if not isinstance(stashes, list):
+        raise InvalidInput(f"{place}: is no file of stashed batches of version {VERSION}")
+    return [_decode_one(item, f"{place}: stashes[{number}]") for number, item in enumerate(stashes)]
+
+
+def _decode_one(item: Any, place: str) -> Stashed:
+    values = [item.get(name) for name in ("message", "reference", "time")] if isinstance(item, Mapping) else []
+    texts = [value for value in values if isinstance(value, str)]
+    if not texts or len(texts) != len(values):
+        raise InvalidInput(f"{place}: message, reference or time is missing or no text")
+    return Stashed(decode_document(item.get("batch"), f"{place}.batch"), *texts)

@@ -1,0 +1,147 @@
+"""`nessie content history` and `nessie blame`."""
+
+import pytest
+
+from nessie_cli.model import Delete, IcebergView, Put
+
+from .conftest import key, table
+
+
+def hashes(ran) -> list[str]:
+    return [row[0] for row in ran.rows]
+
+
+def told(ran) -> list[tuple[str, str]]:
+    """Change and key of each line."""
+    return [(row[3], row[4]) for row in ran.rows]
+
+
+def test_every_commit_that_changed_the_content_newest_first(nessie, catalog) -> None:
+    created = catalog.repository.last_change("main", key("db.orders")).hash
+    second = catalog.update("main", "db.orders", 2)
+    catalog.update("main", "db.items", 5)
+    third = catalog.update("main", "db.orders", 3)
+
+    ran = nessie("content", "history", "db.orders")
+
+    assert hashes(ran) == [third, second, created]
+    assert told(ran) == [("M", "db.orders"), ("M", "db.orders"), ("A", "db.orders")]
+    assert ran.rows[0][5:] == ["metadata-location,snapshot-id", "update db.orders"]
+
+
+def test_renames_are_followed_by_the_content_id(nessie, catalog) -> None:
+    catalog.rename("main", "db.orders", "db.sales")
+    catalog.update("main", "db.sales", 7)
+    catalog.create("main", "db.orders", 99)
+    catalog.rename("main", "db.sales", "db.revenue")
+
+    assert told(nessie("content", "history", "db.revenue")) == [
+        ("R", "db.sales -> db.revenue"),
+        ("M", "db.sales"),
+        ("R", "db.orders -> db.sales"),
+        ("A", "db.orders"),
+    ]
+    # Another content has the old key now; what was there before is told as well.
+    assert told(nessie("content", "history", "db.orders")) == [("A", "db.orders"), ("R", "db.orders -> db.sales"), ("A", "db.orders")]
+
+
+def test_a_content_that_came_onto_the_key_of_another_one_is_followed(nessie, catalog) -> None:
+    orders, items = (catalog.repository.content("main", key(name)) for name in ("db.orders", "db.items"))
+    catalog.commit("main", "items take over", Delete(key("db.items")), Put(key("db.orders"), items, orders))
+    assert told(nessie("content", "history", "db.orders")) == [("R", "db.items -> db.orders"), ("A", "db.items")]
+
+
+def test_a_key_that_is_gone_is_followed_from_where_it_went(nessie, catalog) -> None:
+    catalog.drop("main", "db.orders")
+    assert told(nessie("content", "history", "db.orders")) == [("D", "db.orders"), ("A", "db.orders")]
+    catalog.create("main", "db.orders", 5)
+    assert told(nessie("content", "history", "db.orders")) == [("A", "db.orders"), ("D", "db.orders"), ("A", "db.orders")]
+    catalog.rename("main", "db.items", "db.things")
+    assert told(nessie("content", "history", "db.items")) == [("R", "db.items -> db.things"), ("A", "db.items")]
+
+
+def test_a_replacement_tells_type_and_id(nessie, catalog) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    view = IcebergView(id="11111111-1111-4111-8111-111111111111", metadata_location="s3://v", version_id=1, schema_id=0)
+    catalog.commit("main", "a view now", Put(key("db.orders"), view, before))
+    ran = nessie("content", "history", "db.orders")
+    assert told(ran) == [("M", "db.orders"), ("A", "db.orders")]
+    assert ran.rows[0][5].startswith("type,id,")
+
+
+def test_history_starts_where_it_is_told_and_ends_after_n(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    assert len(nessie("content", "history", "db.orders", "main~1").lines) == 2
+    assert len(nessie("content", "history", "db.orders", "-n", "1").lines) == 1
+    assert nessie("content", "history", "db.orders", "-n", "0").out == ""
+
+
+def test_the_document_holds_commits_and_both_states(nessie, catalog) -> None:
+    catalog.rename("main", "db.orders", "db.sales")
+    first, second = nessie("content", "history", "db.sales", "--json").json["history"]
+    assert first["commitMeta"]["message"] == "rename db.orders"
+    assert (first["change"], first["key"], first["renamedFrom"]) == ("RENAMED", {"elements": ["db", "sales"]}, {"elements": ["db", "orders"]})
+    assert first["from"] == first["to"]
+    assert (second["change"], second["from"], second["to"]["snapshotId"], second["fields"]) == ("CREATED", None, 1, ["iceberg-table"])
+    assert len(nessie("content", "history", "db.sales", "--jsonl").lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["db.nope"], 4, "never had a content"),
+        (["db.order"], 4, "Did you mean 'db.orders'?"),
+        (["db.orders", "nowhere"], 4, "nowhere"),
+        (["db..orders"], 2, "empty"),
+        (["db.orders", ""], 2, "empty word"),
+        (["db.orders", "-n", "x"], 2, "'x'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_a_document(nessie, catalog, argv, code, said) -> None:
+    ran = nessie("content", "history", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert "error" in nessie("content", "history", *argv, "--json").json
+
+
+# -- blame ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_blame_names_the_last_commit_of_each_key(nessie, catalog) -> None:
+    tables = catalog.repository.last_change("main", key("db.items")).hash
+    update = catalog.update("main", "db.orders", 2, author="Ada <ada@example.org>")
+    ran = nessie("blame")
+    assert [(row[0], row[1]) for row in ran.rows] == [("db", catalog.repository.resolve("v1~1").hash), ("db.items", tables), ("db.orders", update)]
+    assert ran.rows[2][3:] == ["Ada <ada@example.org>", "update db.orders"]
+
+
+def test_blame_of_many_keys_walks_and_agrees_with_looking_up_each(nessie, catalog) -> None:
+    for number in range(40):
+        catalog.commit("main", f"make {number}", Put(key(f"db.t{number:02}"), table("t", number)))
+    for number in range(0, 40, 7):
+        catalog.update("main", f"db.t{number:02}", 100 + number)
+    for row in nessie("blame").rows:
+        assert row[1] == catalog.repository.last_change("main", key(row[0])).hash
+
+
+def test_blame_looks_where_it_is_told(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    assert [row[0] for row in nessie("blame", "db.orders").rows] == ["db.orders"]
+    assert nessie("blame", "db.orders", "--at", "v1").rows[0][4] == "tables"
+    assert nessie("blame", "nothing.here").out == ""
+    found = nessie("blame", "db.orders", "--json").json["blame"]
+    assert [(entry["name"]["elements"], entry["lastChange"]["message"]) for entry in found] == [(["db", "orders"], "update db.orders")]
+
+
+def test_blame_follows_a_merge_to_the_commit_that_brought_the_change(nessie, catalog) -> None:
+    catalog.branch("dev")
+    catalog.update("dev", "db.orders", 2)
+    catalog.update("main", "db.items", 2)
+    merged = catalog.repository.merge("main", "dev").resultant_hash
+    assert nessie("blame", "db.orders").rows[0][1] == merged
+
+
+def test_blame_takes_one_prefix(nessie, catalog) -> None:
+    assert nessie("blame", "a", "b").code == 2
+    assert nessie("blame", "--at", "nowhere").code == 4

@@ -1,0 +1,152 @@
+"""`nessie stash`, and `nessie switch -`."""
+
+import json
+
+import pytest
+
+
+def staged(nessie) -> list[str]:
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    return [".".join(operation["key"]["elements"]) for operation in operations]
+
+
+def test_a_batch_put_aside_comes_back_as_it_was(nessie, catalog, tmp_path) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("content", "rename", "db.orders", "db.sales")
+    before = (tmp_path / ".nessie" / "batch.json").read_bytes()
+
+    assert nessie("stash").out == "put aside: 3 keys; nothing is staged\n"
+    assert staged(nessie) == []
+    assert nessie("stash", "pop").code == 0
+
+    assert (tmp_path / ".nessie" / "batch.json").read_bytes() == before
+    assert nessie("stash", "list").out == ""
+    assert not (tmp_path / ".nessie" / "stash.json").exists()
+
+
+def test_the_newest_is_number_0_and_each_can_be_named(nessie, catalog) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("stash", "push", "-m", "first")
+    nessie("content", "delete", "db.orders")
+    nessie("stash", "-m", "second")
+
+    assert [(row[0], row[2], row[3], row[4]) for row in nessie("stash", "list").rows] == [("0", "main", "1", "second"), ("1", "main", "1", "first")]
+    assert nessie("stash", "show").out == "delete     db.orders  iceberg-table\n"
+    assert nessie("stash", "show", "1", "--json").json["batch"]["operations"][0]["key"] == {"elements": ["db", "items"]}
+    assert nessie("stash", "drop", "1").out == "forgotten: first\n"
+    assert [item["message"] for item in nessie("stash", "list", "--json").json["stashes"]] == ["second"]
+
+
+def test_apply_keeps_it_aside(nessie, catalog) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("stash")
+    assert nessie("stash", "apply").code == 0
+    assert staged(nessie) == ["db.items"]
+    assert len(nessie("stash", "list").lines) == 1
+
+
+def test_what_came_back_still_expects_what_it_was_staged_on(nessie, catalog) -> None:
+    nessie("content", "delete", "db.orders")
+    nessie("stash")
+    catalog.update("main", "db.orders", 2)
+    nessie("stash", "pop")
+    assert nessie("commit", "-m", "delete").code == 3
+
+
+def test_nothing_is_put_over_a_staged_batch(nessie, catalog) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("stash")
+    nessie("content", "delete", "db.orders")
+    ran = nessie("stash", "pop")
+    assert (ran.code, "staged already" in ran.err) == (2, True)
+    assert staged(nessie) == ["db.orders"]
+    assert len(nessie("stash", "list").lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        ([], 2, "nothing is staged"),
+        (["pop"], 2, "nothing was put aside"),
+        (["show"], 2, "nothing was put aside"),
+        (["drop"], 2, "nothing was put aside"),
+        (["pop", "x"], 2, "'x'"),
+        (["pp"], 2, "did you mean 'pop'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_a_document(nessie, catalog, argv, code, said) -> None:
+    ran = nessie("stash", *argv)
+    assert (ran.code, ran.out, said in ran.err) == (code, "", True)
+    assert "error" in nessie("stash", *argv, "--json").json
+
+
+def test_a_number_that_there_is_not(nessie, catalog) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("stash")
+    ran = nessie("stash", "pop", "1")
+    assert (ran.code, "1 batch was put aside, numbered from 0" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"version": 2, "stashes": []}', '{"version": 1, "stashes": [{}]}', '{"version": 1, "stashes": [3]}', "\x00"]
+)
+def test_a_file_that_cannot_be_read_is_told_and_never_overwritten(nessie, catalog, tmp_path, text) -> None:
+    path = tmp_path / ".nessie" / "stash.json"
+    nessie("content", "delete", "db.items")
+    path.write_text(text)
+    for argv in ([], ["list"], ["pop"], ["drop"]):
+        ran = nessie("stash", *argv)
+        assert (ran.code, "stash.json" in ran.err, len(ran.err.splitlines())) == (2, True, 1)
+    assert path.read_text() == text
+    assert staged(nessie) == ["db.items"]
+
+
+def test_without_a_workspace_there_is_nothing_to_put_aside(nessie) -> None:
+    assert nessie("stash").code == 4
+
+
+def test_the_time_is_kept(nessie, catalog, tmp_path) -> None:
+    nessie("content", "delete", "db.items")
+    nessie("stash")
+    kept = json.loads((tmp_path / ".nessie" / "stash.json").read_text())["stashes"][0]
+    assert nessie("stash", "list", "--json").json["stashes"][0]["time"] == kept["time"]
+
+
+# -- switch - ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def current(nessie) -> str:
+    return nessie("status", "--json").json["reference"]["name"]
+
+
+def test_switch_dash_goes_to_the_reference_before_and_back(nessie, catalog) -> None:
+    nessie("switch", "-c", "dev")
+    assert nessie("switch", "-").code == 0
+    assert current(nessie) == "main"
+    nessie("switch", "-")
+    assert current(nessie) == "dev"
+
+
+def test_staying_where_one_is_does_not_forget_the_one_before(nessie, catalog) -> None:
+    nessie("switch", "-c", "dev")
+    nessie("switch", "dev")
+    nessie("switch", "-")
+    assert current(nessie) == "main"
+
+
+def test_the_reference_before_is_followed_through_a_rename(nessie, catalog) -> None:
+    nessie("switch", "-c", "dev")
+    nessie("switch", "main")
+    nessie("branch", "-m", "dev", "work")
+    nessie("switch", "-")
+    assert current(nessie) == "work"
+
+
+def test_switch_dash_without_a_reference_before_or_one_that_is_gone(nessie, catalog) -> None:
+    ran = nessie("switch", "-")
+    assert (ran.code, "no other reference yet" in ran.err) == (2, True)
+    nessie("switch", "-c", "dev")
+    nessie("switch", "main")
+    nessie("branch", "-d", "dev")
+    assert nessie("switch", "-").code == 4
+    assert current(nessie) == "main"
