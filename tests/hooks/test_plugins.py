@@ -103,7 +103,7 @@ def test_help_and_did_you_mean_know_the_plug_ins(catalog, plugins):
     assert str(path) in re.sub(r"\s+", "", shown)
     assert "nessie-data" not in shown
     assert "nessie-log" not in shown
-    assert "did you mean 'report'?" in catalog("reprot").err
+    assert "did you mean 'report'" in catalog("reprot").err
 
 
 def test_without_plug_ins_help_says_nothing_of_them(nessie, tmp_path):
