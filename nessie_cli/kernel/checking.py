@@ -5,7 +5,7 @@ Memory grows with the number of objects (some dozens of bytes each), not with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from msgspec import MsgspecError, Struct
 
@@ -14,6 +14,7 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.history import jump_height
+from nessie_cli.kernel.keylog import marks_of
 from nessie_cli.kernel.objects import (
     CHILD_SIZE,
     NO_COMMIT,
@@ -66,13 +67,14 @@ class _Known:
         self.bad: set[Id] = set()
 
 
-def check(scan: Scan, fetch: Fetch, references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
+def check(scan: Scan, fetch: Fetch, marks: Iterable[tuple[bytes, Id]], references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
     """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store.
 
     The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
     """
     known = _Known()
     cache = Cache()
+    marked = {mark + id_ for mark, id_ in marks}
     for id_, kind, data in scan():
         if problem := _take(known, id_, kind, data):
             known.bad.add(id_)
@@ -85,7 +87,7 @@ def check(scan: Scan, fetch: Fetch, references: Sequence[tuple[str, Id]]) -> Ite
         elif kind == Kind.COMMIT:
             commit = decode_commit(data)
             problems = list(_check_commit(known, id_, commit))
-            yield from problems or _check_state(Objects(fetch, cache), id_, commit)
+            yield from problems or _check_state(Objects(fetch, cache), id_, commit, marked)
     for name, target in references:
         if target not in known.commits:
             yield Problem(ProblemKind.BAD_REFERENCE, name, f"reference '{name}' points at {_short(target)}, which is no commit of this store")
@@ -169,12 +171,14 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
         yield wrong("the jump pointer leads to the wrong ancestor")
 
 
-def _check_state(objects: Objects, id_: Id, commit: Commit) -> Iterator[Problem]:
-    """Whether a commit's state is its first parent's with its operations done."""
+def _check_state(objects: Objects, id_: Id, commit: Commit, marked: Container[bytes]) -> Iterator[Problem]:
+    """Whether a commit's state is its first parent's with its operations done, and whether it is found by the keys it touched."""
     try:
         edits = {key: None if is_deletion(record) else record for key, record in operations_of(objects, commit)}
         if edit(objects, root_of(objects, commit.parents[0]), edits) != commit.root:
             yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
+        if any(mark + id_ not in marked for mark in marks_of(edits)):
+            yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys does not lead to it")
     except NessieError as fault:
         yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
 

@@ -109,7 +109,7 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
     key, before, target, after = triple.key, triple.before, triple.target, triple.after
     wish = wishes.of(key)
     type_ = None if target == before else difference(before, target)
-    if before is None and target is not None and target == after:
+    if before is None and target is not None and target == after and (wish.behavior is not MergeBehavior.DROP or drop_only_conflicts):
         return
     both_namespaces = before is None and is_namespace(after) and is_namespace(target)
     if both_namespaces:

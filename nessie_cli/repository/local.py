@@ -359,7 +359,7 @@ class LocalRepository:
             for found in self._store.scan():
                 yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
 
-        return check(scan, self._store.get, references)
+        return check(scan, self._store.get, self._store.scan_marks(), references)
 
     def close(self) -> None:
         """See `Repository`."""

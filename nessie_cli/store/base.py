@@ -105,6 +105,9 @@ class Store(Protocol):
         Cost: those answered. A number grows from write to write; an object may be answered that was deleted meanwhile.
         """
 
+    def scan_marks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every mark and the id of the object that has it, in no order, for checking."""
+
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object (of a kind), for checking and cleaning; one that fails its check sum comes as `DamagedId`."""
 

@@ -43,6 +43,11 @@ class MemoryStore:
         with self._lock:
             return [found for found in reversed(self._marked.get(mark, ())) if before is None or found[0] < before][:limit]
 
+    def scan_marks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every mark with its objects, as of now."""
+        with self._lock:
+            return iter([(mark, id_) for mark, found in self._marked.items() for _, id_ in found])
+
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object as of now; none can be damaged here."""
         with self._lock:

@@ -123,6 +123,14 @@ class SQLiteStore:
         """Objects with a mark, the last written first. Cost: those answered."""
         return [(number, id_) for number, id_ in self._rows(_MARKED, (mark, _LAST if before is None else before, limit))]
 
+    def scan_marks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every mark with its objects, some hundred in each read."""
+        sql = "SELECT mark, object, id FROM marks JOIN objects ON objects.rowid = object WHERE (mark, object) > (?, ?) ORDER BY mark, object LIMIT ?"
+        last: tuple[bytes, int] = (b"", -_LAST)
+        while rows := self._rows(sql, (*last, _SCAN)):
+            yield from ((mark, id_) for mark, _, id_ in rows)
+            last = rows[-1][:2]
+
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Every object, in the order of writing; what is written meanwhile may be seen or not."""
         # The casts: a damaged record may claim that its bytes are text or a number.

@@ -131,6 +131,7 @@ class StoreContract(ConcurrencyContract):
         assert [id_ for _, id_ in store.find_marked(b"odd", None, 2)] == [id_of("7"), id_of("5")]
         assert store.find_marked(b"all", found[3][0], 2) == found[4:6]
         assert store.find_marked(b"none", None, 5) == []
+        assert sorted(store.scan_marks()) == sorted((mark, o.id) for o in marked for mark in o.marks)
 
     def test_a_stale_write_leaves_no_marks(self, store: Store) -> None:
         stale = Write([StoredObject(id_of("lost"), COMMIT, b"", (b"m",))], [a_move("main", "nowhere", "lost")])
