@@ -4,7 +4,7 @@
 #   make test    every test
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run
-#   make docs    write the demo's transcript into README.md
+#   make docs    write what is generated: completions, the manual, the transcript in README.md
 #   make clean   remove .venv and what tools have left behind
 #
 # Another Python: make PYTHON=python3.13 test. Other options for pytest: make test PYTEST='-k tree -x'.
@@ -37,6 +37,7 @@ bench: .venv/.ready-dev
 	$(BIN)/python -m bench
 
 docs: .venv/.ready-dev
+	$(BIN)/python -m manual
 	$(BIN)/python -m demo.transcript
 
 clean:
