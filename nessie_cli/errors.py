@@ -98,6 +98,12 @@ class AlreadyExists(NessieError):
         self.name = name
 
 
+class ContentExists(AlreadyExists):
+    """A content of this key exists already, where the caller insists on a new one."""
+
+    code = "CONTENT_ALREADY_EXISTS"
+
+
 class ReferenceConflict(NessieError):
     """A commit, merge or transplant is not possible as the branch now stands.
 
@@ -167,6 +173,8 @@ class StoreUnavailable(NessieError):
 class UnsupportedFormat(StoreUnavailable):
     """The file is no store of ours, or one of a newer format than this program knows."""
 
+    code = "UNSUPPORTED_FORMAT"
+
 
 class DamagedObject(StoreUnavailable):
     """Stored bytes are not what their id says, or an object is missing. `object_id` is hex. `nessie fsck` lists all of them."""
@@ -187,3 +195,13 @@ class OutcomeUnknown(StoreUnavailable):
     def __init__(self, message: str, request_id: str) -> None:
         super().__init__(message)
         self.request_id = request_id
+
+
+# -- the user's own doing --------------------------------------------------------------------------------------------------------------
+
+
+class Interrupted(NessieError):
+    """The user has interrupted the program (Ctrl-C). What was acknowledged is done, nothing else is."""
+
+    code = "INTERRUPTED"
+    status = 499

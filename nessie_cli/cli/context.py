@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nessie_cli.cli.options import GlobalOptions
-from nessie_cli.errors import InvalidInput, NessieError, StoreNotFound
+from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
 
 if TYPE_CHECKING:
     import typer
@@ -94,7 +94,7 @@ class Invocation:
         if found is None:
             from nessie_cli.cli.suggestions import did_you_mean
 
-            raise StoreNotFound(f"there is no profile '{name}'{did_you_mean(name, profile_names())}", name)
+            raise SettingNotFound(f"there is no profile '{name}'{did_you_mean(name, profile_names())}", name)
         return found
 
     def _nearer_store(self) -> str | None:
@@ -265,7 +265,10 @@ class Invocation:
     def answer(self, document: Any) -> None:
         """Print the one JSON document of this command."""
         self.answered = True
-        self.out.print_json(document)
+        if self.options.jsonl:
+            self.out.print_json_lines([document])
+        else:
+            self.out.print_json(document)
 
     def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
         """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`.
@@ -285,9 +288,12 @@ class Invocation:
             for document in documents:
                 write(between + json_text(document))
                 between = ","
-        except NessieError as error:
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            from nessie_cli.cli.faults import fault_of
             from nessie_cli.wire.facts import error_with_facts
 
-            write(f'],"error":{json_text(error_with_facts(error))}}}\n')
+            write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')
             raise
         write("]}\n")

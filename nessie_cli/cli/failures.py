@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.faults import fault_of
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InvalidInput, 2),
@@ -26,17 +27,17 @@ FAILED = 1
 INTERRUPTED = 130
 
 
-def report(error: Exception, call: Invocation) -> int:
+def report(error: BaseException, call: Invocation) -> int:
     """Say what went wrong, in every form that was asked for, and answer the exit code."""
     if isinstance(error, typer.Exit):
         return error.exit_code
-    if isinstance(error, typer.Abort):
-        return INTERRUPTED
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
+        return _report_interrupt(call)
     if call.options.debug:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, TyperException):
         return _report_usage(error, call)
-    fault = error if isinstance(error, errors.NessieError) else _unforeseen(error)
+    fault = fault_of(error)
     _write(fault, call)
     return next((code for kind, code in EXIT_CODES if isinstance(fault, kind)), FAILED)
 
@@ -46,20 +47,21 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "nessie"
     message = error.format_message().rstrip(".")
-    if "\n" in message and not call.wants_json_errors:
-        sys.stderr.write(message + "\n")
-        return 2
-    if "\n" in message:
-        message = f"{path}: a command is missing"
+    # The parser's class for this has no public name.
+    if type(error).__name__ == "NoArgsIsHelpError":
+        if not call.wants_json_errors:
+            sys.stderr.write(message + "\n")
+            return 2
+        message = "missing command"
     _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, f"`{path} --help` shows what it takes")
     return 2
 
 
-def _unforeseen(error: Exception) -> errors.NessieError:
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else "the result could not be written: "
-        return errors.NessieError(f"{where}{error.strerror}")
-    return errors.NessieError(f"internal error: {type(error).__name__}: {error}; run with --debug to see where")
+def _report_interrupt(call: Invocation) -> int:
+    """Who presses Ctrl-C knows; a program that reads JSON gets its document."""
+    if call.wants_json_errors:
+        _write(fault_of(KeyboardInterrupt()), call)
+    return INTERRUPTED
 
 
 def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:

@@ -15,8 +15,21 @@ from nessie_cli.cli.registry import COMMANDS, CommandEntry
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
 
 
+def as_asked(ctx: Any, text: str) -> str:
+    """A help text as it is printed: stdout holds JSON, whatever is asked, where `--json` stands in the command line."""
+    if not getattr(ctx.obj, "wants_json_errors", False):
+        return text
+    import json
+
+    return json.dumps({"command": ctx.command_path, "help": text}, separators=(",", ":"))
+
+
 class ExampleCommand(TyperCommand):
     """A command whose epilog is its examples, one command line each, never re-wrapped."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help; with `--json` as a document."""
+        return as_asked(ctx, super().get_help(ctx))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
         """Write the examples and where the global options are explained."""
@@ -30,6 +43,10 @@ class LazyGroup(TyperGroup):
     """A group over a table of the registry; `table` is replaced for a nested one."""
 
     table: Mapping[str, CommandEntry] = COMMANDS
+
+    def get_help(self, ctx: Any) -> str:
+        """The help; with `--json` as a document."""
+        return as_asked(ctx, super().get_help(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the parser's interface)
         """The names that help and completion show."""

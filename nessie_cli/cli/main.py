@@ -67,9 +67,9 @@ def _run(argv: list[str]) -> int:
     try:
         try:
             _invoke(call)
-        except (BrokenPipeError, KeyboardInterrupt):
+        except BrokenPipeError:
             raise
-        except Exception as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
             from nessie_cli.cli.failures import report
 
             return report(error, call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nessie_cli.errors import AmbiguousHash, DamagedObject, MergeConflict, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import AlreadyExists, AmbiguousHash, DamagedObject, MergeConflict, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
 from nessie_cli.model import (
     CommitResult,
     Conflict,
@@ -88,7 +88,7 @@ def _details(error: NessieError, resolutions: Resolutions) -> Json | None:
     if isinstance(error, DamagedObject) and error.object_id:
         return {"type": "OBJECT", "objectId": error.object_id}
     found = error_details(error)
-    return {"type": "NAME", "name": error.name} if found is None and isinstance(error, NotFound) and error.name else found
+    return {"type": "NAME", "name": error.name} if found is None and isinstance(error, NotFound | AlreadyExists) and error.name else found
 
 
 def merge_with_facts(result: MergeResult, resolutions: Resolutions = no_resolutions) -> Json:

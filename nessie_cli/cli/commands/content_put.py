@@ -9,7 +9,7 @@ import typer
 from nessie_cli.cli import content_fields as f
 from nessie_cli.cli import staging
 from nessie_cli.cli.context import Invocation
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
+from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.staging import StagedList, State, effective, put, replace, without
 
@@ -60,7 +60,7 @@ def content_put(
             staged = without(staged, [wanted])
         current = effective(staged, wanted, state)
         if new and current is not None:
-            raise AlreadyExists(f"key '{wanted}' exists already", str(wanted))
+            raise ContentExists(f"key '{wanted}' exists already", str(wanted))
         if existing and current is None:
             raise ContentNotFound(f"there is no content with key '{wanted}'", wanted)
         content = f.content_of(wanted, ctx.params, current)
