@@ -1,10 +1,11 @@
-"""Which commits of a log are meant: by author, text, time and keys."""
+"""Which commits of a log are meant: by author, text, time, keys, and by a filter in CEL; and the filters of other listings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
@@ -12,17 +13,41 @@ from nessie_cli.model import ContentKey, LogEntry
 Test = Callable[[LogEntry], bool]
 
 
-def pattern(option: str, text: str) -> re.Pattern[str]:
+def pattern(option: str, text: str, *, ignore_case: bool = False) -> re.Pattern[str]:
     """A regular expression of an option; raises `InvalidInput` that names the option."""
     try:
-        return re.compile(text)
+        return re.compile(text, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
         raise InvalidInput(f"{option} {text!r}: is no regular expression: {error}") from None
 
 
-def by_author(found: re.Pattern[str]) -> Test:
-    """Commits of which an author matches; the committer, where a commit names no author."""
-    return lambda entry: any(found.search(author) for author in entry.meta.authors or (entry.meta.committer or "",))
+def by_author(wanted: Sequence[re.Pattern[str]]) -> Test:
+    """Commits of which an author matches one of these; the committer, where a commit names no author."""
+    return lambda entry: any(found.search(author) for found in wanted for author in entry.meta.authors or (entry.meta.committer or "",))
+
+
+def by_committer(wanted: Sequence[re.Pattern[str]]) -> Test:
+    """Commits whose committer matches one of these."""
+    return lambda entry: any(found.search(entry.meta.committer or "") for found in wanted)
+
+
+def merges(entry: LogEntry) -> bool:
+    """Whether a commit merged another branch."""
+    return len(entry.meta.parents) > 1
+
+
+def by_filter(kind: str, text: str) -> Callable[[Any], bool]:
+    """The test of `--filter` for the values of a listing: `references`, `log` or `entries`. The CEL engine is loaded with the first one.
+
+    Raises `InvalidInput` for a text that is no filter, or where the engine is not installed.
+    """
+    from nessie_cli.wire.filters import FilterKind, compile_filter
+
+    try:
+        test = compile_filter(FilterKind(kind), text)
+    except InvalidInput as error:
+        raise InvalidInput(f"--{error.message}") from None
+    return test
 
 
 def by_message(found: re.Pattern[str]) -> Test:
@@ -45,11 +70,13 @@ def touching(keys: Sequence[ContentKey]) -> Test:
     return lambda entry: any(operation.key.starts_with(key) for operation in entry.operations or () for key in keys)
 
 
-def select(entries: Iterable[LogEntry], tests: Sequence[Test], limit: int | None = None) -> Iterator[tuple[LogEntry, bool]]:
-    """Each entry, and whether it passes every test; ends with the last of at most `limit` that do."""
+def select(entries: Iterable[LogEntry], tests: Sequence[Test], limit: int | None = None, skip: int = 0) -> Iterator[tuple[LogEntry, bool]]:
+    """Each entry, and whether it passes every test and is none of the first `skip` that do; ends with the last of at most `limit` chosen."""
     left = limit
     for entry in entries if limit != 0 else ():
-        chosen = all(test(entry) for test in tests)
+        passed = all(test(entry) for test in tests)
+        chosen = passed and skip == 0
+        skip -= passed and not chosen
         yield entry, chosen
         if chosen and left is not None:
             left -= 1

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.reference_listing import Listed, existing, list_references
 from nessie_cli.cli.walks import only_references_to
 from nessie_cli.cli.words import confirm, refuse_empty
 from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.render.references import print_references
 from nessie_cli.render.spans import Span
-from nessie_cli.wire.encode import encode_reference, encode_single_reference
-
-_PATTERN = frozenset("*?[")
-"""No reference name holds these: a word with one of them is a pattern."""
+from nessie_cli.wire.encode import encode_single_reference
 
 
 class Wishes(NamedTuple):
-    """The options of one call of `branch` or `tag`."""
+    """The options of one call of `branch` or `tag`; `listed` says what is to be listed, where it is."""
 
     words: list[str]
-    listing: bool = False
-    contains: str | None = None
+    listed: Listed | None = None
     delete: bool = False
     rename: bool = False
     assign: bool = False
@@ -33,13 +28,32 @@ class Wishes(NamedTuple):
     expected_hash: str | None = None
     yes: bool = False
     dry_run: bool = False
+    hash_on_ref: str | None = None
+
+
+def wishes_of(params: Mapping[str, Any]) -> Wishes:
+    """The options as the parser has them."""
+    listed = Listed(
+        contains=params["contains"],
+        no_contains=params["no_contains"],
+        merged=params["merged"],
+        no_merged=params["no_merged"],
+        points_at=params["points_at"],
+        filter=params["filter_"],
+        sort=params["sort"],
+        show_current=params["show_current"],
+        metadata=params["extended"],
+    )
+    same = ("delete", "rename", "assign", "if_exists", "if_not_exists", "expected_hash", "yes", "dry_run", "hash_on_ref")
+    wanted = params["listing"] or listed != Listed()
+    return Wishes(words=params["words"] or [], listed=listed if wanted else None, **{name: params[name] for name in same})
 
 
 def work_on_references(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     """Do what the options say; raises `InvalidInput` where they contradict each other or the words do not fit."""
-    refuse_empty("NAME [START]", *wishes.words, wishes.contains, wishes.expected_hash)
+    refuse_empty("NAME [START]", *wishes.words, wishes.expected_hash, wishes.hash_on_ref, *(wishes.listed or ())[:7])
     actions: list[tuple[bool, Callable[[Invocation, ReferenceType, Wishes], None]]] = [
-        (wishes.listing or wishes.contains is not None, _list),
+        (wishes.listed is not None, _list),
         (wishes.delete, _delete),
         (wishes.rename, _rename),
         (wishes.assign, _assign),
@@ -57,48 +71,8 @@ def _words(wishes: Wishes, least: int, most: int, usage: str) -> list[str]:
     return wishes.words
 
 
-# -- list -------------------------------------------------------------------------------------------------------------------------------
-
-
 def _list(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
-    names = _words(wishes, 0, 1, "-l [NAME|PATTERN]")
-    if names and not _PATTERN & set(names[0]):
-        _show(call, type_, names[0])
-        return
-    found = call.repository().references(type_, metadata=call.options.verbose)
-    if names:
-        found = (reference for reference in found if fnmatchcase(reference.name, names[0]))
-    if wishes.contains is not None:
-        found = _containing(call, found, wishes.contains)
-    _print(call, found)
-
-
-def _print(call: Invocation, found: Iterable[Reference]) -> None:
-    if call.wants_json:
-        call.answer_listing("references", map(encode_reference, found), hasMore=False, token=None)
-    else:
-        print_references(found, call.out, current=call.head.name, verbose=call.options.verbose)
-
-
-def _show(call: Invocation, type_: ReferenceType, name: str) -> None:
-    reference = _existing(call, type_, name, metadata=call.options.verbose)
-    if call.wants_json:
-        call.answer(encode_single_reference(reference))
-    else:
-        _print(call, [reference])
-
-
-def _containing(call: Invocation, references: Iterable[Reference], revision: str) -> Iterator[Reference]:
-    repository = call.repository()
-    commit = repository.resolve(call.revision(revision)).hash
-    return (reference for reference in references if repository.is_ancestor(commit, reference.hash))
-
-
-def _existing(call: Invocation, type_: ReferenceType, name: str, *, metadata: bool = False) -> Reference:
-    reference = call.repository().reference(name, metadata=metadata)
-    if reference.type is not type_:
-        raise InvalidInput(f"'{name}' is a {reference.type.lower()}, not a {type_.lower()}; use `nessie {reference.type.lower()}`")
-    return reference
+    list_references(call, type_, _words(wishes, 0, 1, "-l [NAME|PATTERN]"), wishes.listed or Listed())
 
 
 # -- create -----------------------------------------------------------------------------------------------------------------------------
@@ -106,6 +80,8 @@ def _existing(call: Invocation, type_: ReferenceType, name: str, *, metadata: bo
 
 def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     name, *start = _words(wishes, 1, 2, "NAME [START]")
+    if wishes.hash_on_ref:
+        start = [f"{start[0] if start else call.reference_name()}@{wishes.hash_on_ref}"]
     repository = call.repository()
     target = repository.resolve(call.revision(start[0] if start else None)).hash
     try:
@@ -113,7 +89,7 @@ def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     except AlreadyExists:
         if not wishes.if_not_exists:
             raise
-        _report(call, "exists already:", _existing(call, type_, name))
+        _report(call, "exists already:", existing(call, type_, name))
     else:
         _report(call, "created", reference)
 
@@ -156,7 +132,7 @@ def _to_delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> Iterat
         if name == default:
             raise InvalidInput(f"'{name}' is the default branch of this repository; it cannot be deleted")
         try:
-            yield _existing(call, type_, name)
+            yield existing(call, type_, name)
         except ReferenceNotFound:
             if not wishes.if_exists:
                 raise
@@ -182,7 +158,7 @@ def _report_deleted(call: Invocation, deleted: list[Reference], lost: list[str],
 def _rename(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     words = _words(wishes, 1, 2, "-m [OLD] NEW")
     old, new = words if len(words) > 1 else (call.reference_name(), words[0])
-    reference = _existing(call, type_, old)
+    reference = existing(call, type_, old)
     if wishes.dry_run:
         _report(call, f"would rename {old} to {new}:", reference)
         return
@@ -201,7 +177,7 @@ def _assign(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     name, to = _words(wishes, 2, 2, "-f NAME TARGET")
     repository = call.repository()
     try:
-        reference = _existing(call, type_, name)
+        reference = existing(call, type_, name)
     except NotFound:
         if not wishes.if_exists:
             raise

@@ -62,8 +62,9 @@ def changed_labels(change: Change) -> str:
     return "".join(type_label(content.type_name) for content in (change.before, change.after) if content)
 
 
-def change_lines(change: Change, terminal: Terminal) -> Iterator[Line]:
-    """One content: what happened to it, then its fields. On a terminal values are shortened to fit."""
+def change_lines(change: Change, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
+    """One content: what happened to it, then its fields. On a terminal values are shortened to fit beside `used` columns."""
+    width = terminal.width - used
     content = change.after or change.before
     yield [
         Span(f"{_WORDS[change.kind]} ", change.kind.style),
@@ -71,14 +72,14 @@ def change_lines(change: Change, terminal: Terminal) -> Iterator[Line]:
         Span(f"  {type_label(content.type_name) if content else ''}", "label"),
     ]
     if change.before and change.after:
-        yield from _field_changes(differences((change.before, change.after)), terminal)
+        yield from _field_changes(differences((change.before, change.after)), terminal, width)
     elif content:
-        yield from _field_values(content, change.kind.style, terminal)
+        yield from _field_values(content, change.kind.style, terminal, width)
 
 
-def _field_changes(found: Sequence[Difference], terminal: Terminal) -> Iterator[Line]:
+def _field_changes(found: Sequence[Difference], terminal: Terminal, width: int) -> Iterator[Line]:
     labels = max((cells(difference.label) for difference in found), default=0)
-    room = max((terminal.width - _INDENT - labels - 2 - len(_ARROW)) // 2, _LEAST)
+    room = max((width - _INDENT - labels - 2 - len(_ARROW)) // 2, _LEAST)
     rows = [[visible(text or "") for text in difference.texts] for difference in found]
     if terminal.is_terminal:
         rows = [fit_alike(row, room) for row in rows]
@@ -87,11 +88,11 @@ def _field_changes(found: Sequence[Difference], terminal: Terminal) -> Iterator[
         yield [*_label(difference.label, labels), Span(pad(before, before_width), "before"), Span(_ARROW), Span(after, "after")]
 
 
-def _field_values(content: Content, style: str, terminal: Terminal) -> Iterator[Line]:
+def _field_values(content: Content, style: str, terminal: Terminal, width: int) -> Iterator[Line]:
     # The type stands in the line above.
     values = {label: text for label, text in fields(content).items() if label != TYPE}
     labels = max(map(cells, values), default=0)
-    room = max(terminal.width - _INDENT - labels - 2, _LEAST)
+    room = max(width - _INDENT - labels - 2, _LEAST)
     for label, text in values.items():
         shown = visible(text)
         yield [*_label(label, labels), Span(shorten_middle(shown, room) if terminal.is_terminal else shown, style)]

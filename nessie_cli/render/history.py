@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
 from nessie_cli.render.changes import Change, count_line, counts
-from nessie_cli.render.diffs import change_lines
+from nessie_cli.render.diffs import change_lines, moved
 from nessie_cli.render.graph import ASCII, UNICODE, Drawn, Graph
 from nessie_cli.render.spans import Column, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
@@ -25,11 +25,18 @@ _NO_GRAPH = Drawn([], [], [], [])
 
 
 class LogForm(NamedTuple):
-    """How a log is shown: a line per commit, with the graph, with the number of changes."""
+    """How a log is shown: a line per commit, with the graph, with the number of changes, with the changed keys, with each change."""
 
     oneline: bool = False
     graph: bool = False
     stat: bool = False
+    names: bool = False
+    patch: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether what each commit changed has to be known."""
+        return self.stat or self.names or self.patch
 
 
 class Logged(NamedTuple):
@@ -70,7 +77,7 @@ NO_NAMES = Names()
 
 def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names = NO_NAMES) -> None:
     """Write a log as it is read."""
-    if terminal.is_terminal or form.graph:
+    if terminal.is_terminal or form.graph or form.names or form.patch:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.oneline:
         columns = (Column("HASH"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
@@ -96,13 +103,15 @@ def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, nam
         drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
         yield from map(trimmed, drawn.above)
         if form.oneline:
-            yield trimmed([*drawn.own, *_one_line(commit, terminal, names, used=sum(cells(span.text) for span in drawn.own))])
+            yield trimmed([*drawn.own, *_one_line(commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.own))])
             yield from map(trimmed, drawn.below)
+            beside = sum(cells(span.text) for span in drawn.beside)
+            yield from (trimmed([*drawn.beside, *line]) for line in _changes(commit, form, terminal, used=beside))
             continue
         if not first and not graph:
             yield []
         first = False
-        yield from _beside(drawn, _full(commit, terminal, names, used=sum(cells(span.text) for span in drawn.beside)), last=bool(graph))
+        yield from _beside(drawn, _full(commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.beside)), last=bool(graph))
 
 
 def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
@@ -115,10 +124,10 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
         yield trimmed(drawn.beside)
 
 
-def _one_line(commit: Logged, terminal: Terminal, names: Names, used: int) -> Line:
+def _one_line(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used: int) -> Line:
     hash_ = Span(terminal.hash(commit.entry.hash), "hash")
     decoration = names.spans(commit.entry.hash)
-    stat = [] if commit.changes is None else [Span(" "), *count_line(commit.changes)]
+    stat = [] if commit.changes is None or not form.stat else [Span(" "), *count_line(commit.changes)]
     taken = used + sum(cells(span.text) for span in (hash_, *decoration, *stat)) + 1
     subject = visible(commit.entry.meta.subject)
     if terminal.is_terminal:
@@ -126,14 +135,26 @@ def _one_line(commit: Logged, terminal: Terminal, names: Names, used: int) -> Li
     return [hash_, *decoration, Span(" "), Span(subject), *stat]
 
 
-def _full(commit: Logged, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
-    """The commit as git shows it, the number of changes below the message; `used` columns are taken by the graph."""
+def _full(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
+    """The commit as git shows it, its changes below the message; `used` columns are taken by the graph."""
     yield from _heading(commit.entry, terminal, names, used)
     yield []
     yield from _message(commit.entry, terminal, used)
-    if commit.changes is not None:
+    if commit.changes is not None and form.stat:
         yield []
         yield [Span(_MESSAGE_INDENT), *count_line(commit.changes)]
+    if commit.changes and (form.names or form.patch):
+        yield []
+        yield from _changes(commit, form, terminal, used=used)
+
+
+def _changes(commit: Logged, form: LogForm, terminal: Terminal, used: int) -> Iterator[Line]:
+    """The keys that a commit changed, or each change field by field."""
+    for change in commit.changes or ():
+        if form.patch:
+            yield from change_lines(change, terminal, used=used)
+        elif form.names:
+            yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
 
 
 def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -> Iterator[Line]:

@@ -1,15 +1,17 @@
 """`nessie branch`, and the options that it shares with `nessie tag`."""
+# ruff: noqa: ARG001 (the parser's parameters are read together, from `ctx.params`)
 
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.references import Wishes, work_on_references
+from nessie_cli.cli.references import wishes_of, work_on_references
 from nessie_cli.model import ReferenceType
 
 EXAMPLES = (
-    "nessie branch -v",
+    "nessie branch -v --sort -time",
+    "nessie branch --no-merged main",
     "nessie branch feature",
     "nessie branch hotfix v1 --if-not-exists",
     "nessie branch -m feature orders-rework",
@@ -20,6 +22,14 @@ EXAMPLES = (
 Words = Annotated[list[str] | None, typer.Argument(metavar="[NAME [START]]", help="What to create, and where (the current reference).")]
 Listing = Annotated[bool, typer.Option("-l", "--list", help="List; with a name or a pattern only those.")]
 Contains = Annotated[str | None, typer.Option("--contains", metavar="REV", help="List those that have this commit.")]
+NoContains = Annotated[str | None, typer.Option("--no-contains", metavar="REV", help="List those that have it not.")]
+Merged = Annotated[str | None, typer.Option("--merged", metavar="[REV]", help="List those that are merged into this one (HEAD).")]
+NoMerged = Annotated[str | None, typer.Option("--no-merged", metavar="[REV]", help="List those that are not.")]
+PointsAt = Annotated[str | None, typer.Option("--points-at", metavar="REV", help="List those that stand at this commit.")]
+Filter = Annotated[str | None, typer.Option("--filter", metavar="CEL", help="List those that this is true for: `ref`, `commit`, `refMeta`.")]
+Sort = Annotated[str | None, typer.Option("--sort", metavar="KEY", help="List by name, time, ahead or behind; -time: newest first.")]
+Current = Annotated[bool, typer.Option("--show-current", help="Print the name of the current reference.")]
+Extended = Annotated[bool, typer.Option("-x", "--extended", help="List with ahead, behind and last commit, as -v does.")]
 Delete = Annotated[bool, typer.Option("-d", "--delete", help="Delete the named ones.")]
 Rename = Annotated[bool, typer.Option("-m", "--move", help="Rename: OLD NEW.")]
 Assign = Annotated[bool, typer.Option("-f", "--force", help="Point elsewhere: NAME TARGET.")]
@@ -27,6 +37,7 @@ IfExists = Annotated[bool, typer.Option("--if-exists", help="A name that does no
 IfNotExists = Annotated[bool, typer.Option("--if-not-exists", help="A name that exists already is no error.")]
 ExpectedHash = Annotated[str | None, typer.Option("--expected-hash", "-c", metavar="H", help="Only if it stands at this commit now.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even where commits are lost from sight.")]
+HashOnRef = Annotated[str | None, typer.Option("-o", "--hash-on-ref", metavar="HASH", hidden=True)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted, renamed or assigned, and do nothing.")]
 
 
@@ -36,6 +47,14 @@ def branch(
     *,
     listing: Listing = False,
     contains: Contains = None,
+    no_contains: NoContains = None,
+    merged: Merged = None,
+    no_merged: NoMerged = None,
+    points_at: PointsAt = None,
+    filter_: Filter = None,
+    sort: Sort = None,
+    show_current: Current = False,
+    extended: Extended = False,
     delete: Delete = False,
     rename: Rename = False,
     assign: Assign = False,
@@ -44,10 +63,10 @@ def branch(
     expected_hash: ExpectedHash = None,
     yes: Yes = False,
     dry_run: DryRun = False,
+    hash_on_ref: HashOnRef = None,
 ) -> None:
     """List, create, delete, rename or assign branches.
 
     With -v the list says how far ahead and behind of the default branch each one is, and its last commit.
     """
-    wishes = Wishes(words or [], listing, contains, delete, rename, assign, if_exists, if_not_exists, expected_hash, yes, dry_run)
-    work_on_references(Invocation.of(ctx), ReferenceType.BRANCH, wishes)
+    work_on_references(Invocation.of(ctx), ReferenceType.BRANCH, wishes_of(ctx.params))

@@ -7,27 +7,39 @@ import typer
 
 from nessie_cli.cli.content_fields import type_of
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ContentKey, Entry, KeyRange
 
-EXAMPLES = ("nessie content list", "nessie content list db.sales --type iceberg-table", "nessie content list --at main~10 --jsonl")
+EXAMPLES = (
+    "nessie content list",
+    "nessie content list db.sales --type iceberg-table",
+    "nessie content list --at main~10 --jsonl",
+    "nessie content list --filter \"entry.name.startsWith('orders')\"",
+)
 
 
 def content_list(
     ctx: typer.Context,
     prefix: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and what is below it.", show_default=False)] = None,
     *,
-    type_: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only contents of this type.")] = None,
+    type_: Annotated[str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")] = None,
+    filter_: Annotated[str | None, typer.Option("--filter", metavar="CEL", help="Only keys that this is true for, about `entry`.")] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False,
-    at: Annotated[str | None, typer.Option(metavar="REV", help="Where to look; HEAD, when it is left out.")] = None,
+    at: Annotated[str | None, typer.Option("--at", "-r", metavar="REV", help="Where to look; HEAD, when it is left out.")] = None,
 ) -> None:
     """List the keys of the catalog with content type and content id; with -v or JSON the contents as well."""
     call = Invocation.of(ctx)
+    refuse_empty("nessie content list [PREFIX]", prefix, type_, filter_, at)
     repository = call.repository()
     wanted_type = type_of(type_) if type_ else None
     keys = KeyRange(prefix=ContentKey.parse(prefix)) if prefix else KeyRange()
     effective = repository.resolve(call.revision(at))
     contents = call.wants_json or call.options.verbose
-    entries = (e for e in repository.entries(effective.hash, keys, content=contents) if wanted_type in (None, e.type))
+    entries: Iterable[Entry] = (e for e in repository.entries(effective.hash, keys, content=contents) if wanted_type in (None, e.type))
+    if filter_:
+        from nessie_cli.cli.filters import by_filter
+
+        entries = filter(by_filter("entries", filter_), entries)
     if call.wants_json:
         from nessie_cli.wire.encode import encode_reference
         from nessie_cli.wire.facts import entry_with_facts

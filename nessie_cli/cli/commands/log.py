@@ -1,8 +1,7 @@
 """`nessie log`."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,86 +18,138 @@ EXAMPLES = (
     "nessie log --graph --all",
     "nessie log main..feature --stat",
     "nessie log --since '2 days ago' --author etl -- db.sales",
+    "nessie log --filter \"commit.message.startsWith('load') && commit.author != ''\"",
 )
 USAGE = "nessie log [REV|RANGE] [-- KEY...]"
+Texts = list[str] | None
+Authors = Annotated[Texts, typer.Option("--author", metavar="P", help="An author matches this regular expression; repeat it.", show_default=False)]
+Committers = Annotated[Texts, typer.Option("--committer", metavar="P", help="The committer matches; repeat it.", show_default=False)]
+Filter = Annotated[str | None, typer.Option("--filter", metavar="CEL", help="This expression holds, about `commit` and `operations`.")]
+
+
+class Which(NamedTuple):
+    """Which commits are asked for."""
+
+    before: list[str]
+    keys: list[ContentKey]
+    all: bool
+    first_parent: bool
+    since: str | None
+    until: str | None
+    author: Texts
+    committer: Texts
+    grep: str | None
+    ignore_case: bool
+    filter: str | None
+    merges: bool | None
+    operations: bool
 
 
 def log(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[REV|RANGE] [-- KEY...]", help="Where to start, and which keys.")] = None,
     *,
-    limit: Annotated[int | None, typer.Option("-n", "--max-count", metavar="N", min=0, help="At most N commits.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--max-count", "--number", metavar="N", min=0, help="At most N commits.")] = None,
+    skip: Annotated[int, typer.Option("--skip", metavar="N", min=0, help="Leave the first N out.", show_default=False)] = 0,
     oneline: Annotated[bool, typer.Option("--oneline", help="One line per commit.")] = False,
     graph: Annotated[bool, typer.Option("--graph", help="Draw how the commits hang together.")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="Count what each commit created (+), updated (~), deleted (-), renamed (>).")] = False,
+    name_status: Annotated[bool, typer.Option("--name-status", help="The keys of each commit: A created, M updated, D deleted, R renamed.")] = False,
+    patch: Annotated[bool, typer.Option("-p", "--patch", help="What each commit changed, field by field.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="The commits of every branch and tag.")] = False,
     since: Annotated[str | None, typer.Option("--since", "--after", metavar="T", help="Commits made then or later.")] = None,
     until: Annotated[str | None, typer.Option("--until", "--before", metavar="T", help="Commits made then or earlier.")] = None,
-    author: Annotated[str | None, typer.Option(metavar="P", help="An author matches this regular expression.")] = None,
+    author: Authors = None,
+    committer: Committers = None,
     grep: Annotated[str | None, typer.Option(metavar="P", help="The message matches this regular expression.")] = None,
+    ignore_case: Annotated[bool, typer.Option("-i", "--ignore-case", help="Upper and lower case are the same in these expressions.")] = False,
+    filter_: Filter = None,
+    merges: Annotated[bool | None, typer.Option("--merges/--no-merges", help="Only merges, or none.", show_default=False)] = None,
     first_parent: Annotated[bool, typer.Option("--first-parent", help="Do not follow merged branches.")] = False,
     reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
+    extended: Annotated[bool, typer.Option("-x", "--extended", help="The operations as well, in JSON.")] = False,
+    revision: Annotated[str | None, typer.Option("-r", "--revision-range", metavar="REV|RANGE", hidden=True)] = None,
 ) -> None:
     """Show the history, newest commit first.
 
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. Out of a terminal a line is: hash, time, author, subject.
     """
     call = Invocation.of(ctx)
-    refuse_empty("--since T, --until T, --author P, --grep P", since, until, author, grep)
-    before, keys = split_keys(call, words or [], 1, USAGE)
+    refuse_empty("an option without its value", since, until, grep, filter_, *author or (), *committer or ())
+    before, keys = split_keys(call, [*([revision] if revision else []), *(words or [])], 1, USAGE)
     if (graph and reverse) or (all_ and before):
         raise InvalidInput("--graph and --reverse exclude each other" if graph else "--all takes no revision: it starts at every reference")
-    start, end = (commitspec.parse_time(text, call.now) if text else None for text in (since, until))
-    tests = _tests((start, end), author, grep, keys)
-    commits = _commits(call, before, all_=all_, first_parent=first_parent, operations=bool(keys), since=start)
-    found = filters.select(commits, tests, limit)
+    which = Which(before, keys, all_, first_parent, since, until, author, committer, grep, ignore_case, filter_, merges, extended)
+    commits = _commits(call, which)
+    found = filters.select(commits, _tests(call, which), limit, skip)
     if call.wants_json:
-        chosen = [entry for entry, passed in found if passed]
-        _answer(call, reversed(chosen) if reverse else chosen, more=next(commits, None) is not None, stat=stat)
+        chosen: Iterable[LogEntry] = (entry for entry, passed in found if passed)
+        _answer(call, chosen, commits, reverse=reverse, stat=stat, diffs=patch or name_status)
         return
-    _print(call, ((entry, passed) for entry, passed in found if passed or graph), oneline=oneline, graph=graph, stat=stat, reverse=reverse)
+    from nessie_cli.render.history import LogForm
+
+    form = LogForm(oneline=oneline, graph=graph, stat=stat, names=name_status, patch=patch)
+    _print(call, ((entry, passed) for entry, passed in found if passed or graph), form, reverse=reverse)
 
 
-def _tests(span: tuple[datetime | None, datetime | None], author: str | None, grep: str | None, keys: list[ContentKey]) -> list[filters.Test]:
-    since, until = span
+def _tests(call: Invocation, which: Which) -> list[filters.Test]:
+    since, until = (commitspec.parse_time(text, call.now) if text else None for text in (which.since, which.until))
+    authors, committers, grep = (
+        [filters.pattern(option, text, ignore_case=which.ignore_case) for text in texts or ()]
+        for option, texts in (("--author", which.author), ("--committer", which.committer), ("--grep", [which.grep] if which.grep else None))
+    )
     tests = [
         filters.made_since(since) if since else None,
         filters.made_until(until) if until else None,
-        filters.by_author(filters.pattern("--author", author)) if author else None,
-        filters.by_message(filters.pattern("--grep", grep)) if grep else None,
-        filters.touching(keys) if keys else None,
+        filters.by_author(authors) if authors else None,
+        filters.by_committer(committers) if committers else None,
+        filters.by_message(grep[0]) if grep else None,
+        filters.touching(which.keys) if which.keys else None,
+        (lambda entry: filters.merges(entry) == which.merges) if which.merges is not None else None,
+        filters.by_filter("log", which.filter) if which.filter else None,
     ]
     return [test for test in tests if test]
 
 
-def _commits(call: Invocation, before: list[str], *, all_: bool, first_parent: bool, operations: bool, since: datetime | None) -> Iterator[LogEntry]:
+def _commits(call: Invocation, which: Which) -> Iterator[LogEntry]:
     repository = call.repository()
-    if all_:
+    operations = bool(which.keys) or which.operations or (which.filter is not None and "operations" in which.filter)
+    if which.all:
         heads = (reference.hash for reference in repository.references())
-        return walks.commits_of_all(repository, heads, first_parent=first_parent, operations=operations)
-    meant = call.revision_range(before[0] if before else None)
-    return walks.commits_of(repository, meant, first_parent=first_parent, operations=operations, since=since)
+        return walks.commits_of_all(repository, heads, first_parent=which.first_parent, operations=operations)
+    meant = call.revision_range(which.before[0] if which.before else None)
+    since = commitspec.parse_time(which.since, call.now) if which.since else None
+    return walks.commits_of(repository, meant, first_parent=which.first_parent, operations=operations, since=since)
 
 
-def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], *, oneline: bool, graph: bool, stat: bool, reverse: bool) -> None:
-    from nessie_cli.render.history import LogForm, Logged, Names, print_log
+def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], form: Any, *, reverse: bool) -> None:
+    from nessie_cli.render.history import Logged, Names, print_log
 
     repository = call.repository()
-    logged = (Logged(entry, changes_in(repository, entry) if stat and passed else None, passed) for entry, passed in found)
+    logged = (Logged(entry, changes_in(repository, entry) if form.changes and passed else None, passed) for entry, passed in found)
     # Names of references are for people: a program that wants them asks for the references.
     names = Names(repository.references(), call.head.name) if call.out.is_terminal else Names()
-    print_log(reversed(list(logged)) if reverse else logged, LogForm(oneline=oneline, graph=graph, stat=stat), call.out, names)
+    print_log(reversed(list(logged)) if reverse else logged, form, call.out, names)
 
 
-def _answer(call: Invocation, chosen: Iterable[LogEntry], *, more: bool, stat: bool) -> None:
+def _answer(call: Invocation, found: Iterable[LogEntry], rest: Iterator[LogEntry], *, reverse: bool, stat: bool, diffs: bool) -> None:
+    """One document, which says as well whether there is more; `--jsonl` writes commits as they are read."""
+    if call.options.jsonl and not reverse:
+        call.answer_listing("logEntries", (_document(call, entry, stat=stat, diffs=diffs) for entry in found))
+        return
+    chosen = list(found)
+    documents = (_document(call, entry, stat=stat, diffs=diffs) for entry in (reversed(chosen) if reverse else chosen))
+    call.answer_listing("logEntries", documents, hasMore=next(rest, None) is not None, token=None)
+
+
+def _document(call: Invocation, entry: LogEntry, *, stat: bool, diffs: bool) -> dict[str, Any]:
     from nessie_cli.wire.facts import log_entry_with_facts
 
-    documents = map(log_entry_with_facts, chosen)
-    call.answer_listing("logEntries", _with_changes(call, chosen) if stat else documents, hasMore=more, token=None)
+    body = log_entry_with_facts(entry)
+    if stat or diffs:
+        from nessie_cli.render.changes import encode_changes, tally
 
-
-def _with_changes(call: Invocation, chosen: Iterable[LogEntry]) -> Iterator[dict[str, Any]]:
-    from nessie_cli.render.changes import tally
-    from nessie_cli.wire.facts import log_entry_with_facts
-
-    return (log_entry_with_facts(entry) | {"changes": tally(changes_in(call.repository(), entry))} for entry in chosen)
+        changes = changes_in(call.repository(), entry)
+        body |= {"changes": tally(changes)} if stat else {}
+        body |= {"diffs": list(encode_changes(changes))} if diffs else {}
+    return body
