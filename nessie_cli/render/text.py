@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 
 ELLIPSIS = "…"
+_BEFORE = 3
+"""How many characters are shown before the place where two texts part."""
 # Control characters, line and paragraph separators, direction marks, invisible fillers, tag characters, halves of surrogate pairs. The joiners
 # U+200C and U+200D stay: Persian, Indic scripts and emoji are written with them.
 _HIDDEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -111,18 +113,35 @@ def wrap(text: str, width: int) -> list[str]:
 def fit_alike(texts: Sequence[str], width: int) -> list[str]:
     """Shorten texts that stand side by side so that what differs stays to be seen; texts that differ never come out equal.
 
-    The folder that all share becomes an ellipsis; what is then still too long loses its middle, or else all but the place where they part. Where
-    nothing helps, the texts come back whole.
+    The folder that all share becomes an ellipsis; what is then still too long loses its middle, or else all but the place where they part, or where
+    each parts from the one most like it. Where nothing helps, the texts come back whole.
+
+    >>> fit_alike(["s3://lake/db/00012-a.metadata.json", "s3://lake/db/00013-f.metadata.json", "(none)"], 12)
+    ['…/00012-a.m…', '…/00013-f.m…', '(none)']
     """
     folder = _common_start(texts).rpartition("/")[0] if len(set(texts)) > 1 else ""
     shared = len(folder) if len(folder) > 1 and max(map(cells, texts)) > width else 0
     rest = [ELLIPSIS + text[shared:] if shared else text for text in texts]
-    parting = max(0, len(_common_start(rest)) - 3)
-    windows = [text if cells(text) <= width else shorten_end((ELLIPSIS if parting else "") + text[parting:], width) for text in rest]
-    for shortened in ([shorten_middle(text, width) for text in rest], windows):
+    parting = max(0, len(_common_start(rest)) - _BEFORE)
+    for shortened in (
+        [shorten_middle(text, width) for text in rest],
+        [_from(text, parting, width) for text in rest],
+        [_from(text, _parting(text, texts, width), width) for text in texts],
+    ):
         if len(set(shortened)) == len(set(texts)):
             return shortened
     return list(texts)
+
+
+def _from(text: str, start: int, width: int) -> str:
+    return text if cells(text) <= width else shorten_end((ELLIPSIS if start else "") + text[start:], width)
+
+
+def _parting(text: str, others: Sequence[str], width: int) -> int:
+    """From where to show a text so that one sees where it parts from the one most like it: from its folder on, where that is near enough."""
+    place = max((len(_common_start([text, other])) for other in others if other != text), default=0)
+    folder = text.rfind("/", 0, place)
+    return folder if folder >= 0 and place - folder < width - 2 * len(ELLIPSIS) else max(0, place - _BEFORE)
 
 
 def _common_start(texts: Sequence[str]) -> str:

@@ -73,3 +73,9 @@ def test_lines_break_at_spaces_where_there_are_any() -> None:
     assert wrap("load of a long night", 8) == ["load of", "a long", "night"]
     assert wrap("abcdefghij kl", 5) == ["abcde", "fghij", "kl"]
     assert wrap("", 5) == [""]
+
+
+def test_texts_beside_one_that_shares_nothing_with_them_are_still_shortened_to_where_they_part() -> None:
+    location = "s3://lake/warehouse/db/metadata/{:05}-9f86d081-884c-4d65-{:04}.metadata.json"
+    found = fit_alike([location.format(12, 1), location.format(13, 1), "s3://mine/x.json", "(none)"], 16)
+    assert found == ["…/00012-9f86d08…", "…/00013-9f86d08…", "s3://mine/x.json", "(none)"]

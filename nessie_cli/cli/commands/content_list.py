@@ -55,7 +55,7 @@ def _print(call: Invocation, entries: Iterable[Entry]) -> None:
     from nessie_cli.render.merges import summary
     from nessie_cli.render.spans import Column
 
-    columns = [Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash")]
+    columns = [Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash", "spare")]
     rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id] for e in entries)
     if call.options.verbose:
         columns.append(Column("CONTENT", "", "cut"))
