@@ -60,7 +60,11 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
 
 LAZY = frozenset({"pydantic", "rich", "requests", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"})
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
-"""What costs start-up time is imported at module level only by the rooms that exist for it."""
+LAZY_FOLDER = f"{ROOT}.repository.remote"
+"""What costs start-up time is imported at module level only by the rooms that exist for it, and by the remote repository, which is loaded late itself."""
+
+FACTS = frozenset({"__version__", "__file__"})
+"""What any room may ask of the bare package."""
 
 PURE = frozenset({"errors", "model", "commitspec", "kernel"})
 IMPURE = frozenset({"os", "io", "pathlib", "shutil", "socket", "subprocess", "tempfile", "time", "random", "secrets", "threading", "platform"})
@@ -112,7 +116,7 @@ def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
     for node, at_load in _walk(source.tree, at_load=True):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, node.lineno, at_load)
+                yield Import(alias.name, node.lineno, at_load, _root_facts(source.tree) if alias.name == ROOT else "")
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -123,6 +127,12 @@ def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
                 yield Import(full if full in known or not base.startswith(ROOT) else base, node.lineno, at_load, alias.name)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(rf"{ROOT}(\.\w+)+", node.value):
             yield Import(node.value, node.lineno, at_load=False)
+
+
+def _root_facts(tree: ast.Module) -> str:
+    """What a file takes of the bare package: a dunder name where it takes nothing else."""
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ROOT}
+    return "__file__" if used and used <= FACTS else ""
 
 
 def _walk(node: ast.AST, *, at_load: bool) -> Iterator[tuple[ast.AST, bool]]:
@@ -148,7 +158,7 @@ def forbidden_imports(root: Path) -> list[str]:
     for source in sources.values():
         for item in imports_of(source, sources):
             room = room_of(item.module)
-            if room in (None, source.room) or (room == "__init__" and item.name == "__version__"):
+            if room in (None, source.room) or (room == "__init__" and item.name in FACTS):
                 continue
             started = source.room == "cli" and room in SERVED_BY_CLI and item.module.count(".") == 1 and not item.at_load
             if room not in ALLOWED.get(source.room, frozenset()) and not started:
@@ -166,7 +176,9 @@ def misplaced_libraries(root: Path) -> list[str]:
             if top in ONLY_IN and source.room not in ONLY_IN[top]:
                 found.append(f"{where}: {top} belongs into {', '.join(sorted(ONLY_IN[top]))}")
             lazy = top in LAZY or any(item.module.startswith(name) for name in LAZY if "." in name)
-            if lazy and item.at_load and source.room not in LAZY_EXEMPT and source.room not in ONLY_IN.get(top, ()):
+            if lazy and item.at_load and source.room not in LAZY_EXEMPT | ONLY_IN.get(top, frozenset()) and not source.name.startswith(LAZY_FOLDER):
+                found.append(f"{where}: import {item.module} inside the function that needs it")
+            if item.module.startswith(LAZY_FOLDER) and item.at_load and not source.name.startswith(LAZY_FOLDER):
                 found.append(f"{where}: import {item.module} inside the function that needs it")
             if source.room in PURE and top in IMPURE:
                 found.append(f"{where}: {source.room} does no I/O and knows no clock, so no {top}")
@@ -274,6 +286,8 @@ BAD_FILES = {
     "cli/d2.py": ("from nessie_cli import server\n", forbidden_imports),
     "cli/e.py": ("import rich.table\n", misplaced_libraries),
     "repository/f.py": ("import requests\n", misplaced_libraries),
+    "repository/f2.py": ("from nessie_cli.repository.remote import transport\n", misplaced_libraries),
+    "server/c2.py": ("import nessie_cli\nREPOSITORY = nessie_cli.connect('memory:')\n", forbidden_imports),
     "kernel/g.py": ("def f():\n    import time\n", misplaced_libraries),
     "model/g2.py": ("import importlib.metadata\n", misplaced_libraries),
     "store/h.py": ("from nessie_cli.store import i\n", cycles),
