@@ -21,7 +21,7 @@ def as_asked(ctx: Any, text: str) -> str:
         return text
     import json
 
-    return json.dumps({"command": ctx.command_path, "help": text}, separators=(",", ":"))
+    return json.dumps({"name": ctx.command_path.replace(" ", "-"), "text": text}, separators=(",", ":"))
 
 
 class ExampleCommand(TyperCommand):

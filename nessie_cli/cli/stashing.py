@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nessie_cli.cli.batch_view import batch_document
+from nessie_cli.wire.encode import instant
 from nessie_cli.workspace.stash import Stashed
 
 Number = Annotated[int, typer.Argument(metavar="[N]", help="Which one, as the list numbers them; 0 is the newest.", show_default=False)]
@@ -14,4 +15,4 @@ Number = Annotated[int, typer.Argument(metavar="[N]", help="Which one, as the li
 
 def document(number: int, stashed: Stashed) -> dict[str, Any]:
     """The JSON of one batch that was put aside."""
-    return {"number": number, "message": stashed.message, "time": stashed.time, "batch": batch_document(stashed.batch, stashed.reference)}
+    return {"number": number, "message": stashed.message, "time": instant(stashed.time), "batch": batch_document(stashed.batch, stashed.reference)}

@@ -6,6 +6,7 @@ Nothing is ever in neither of the two files: what is put aside is written there 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -19,12 +20,12 @@ VERSION = 1
 
 
 class Stashed(Struct, frozen=True):
-    """One batch that was put aside: what was said about it, the reference that was current, and when (ISO, UTC)."""
+    """One batch that was put aside: what was said about it, the reference that was current, and when."""
 
     batch: Batch
     message: str
     reference: str
-    time: str
+    time: datetime
 
 
 class StashFile:
@@ -67,7 +68,9 @@ class StashFile:
 
 
 def _encode(stashed: Stashed) -> dict[str, Any]:
-    return {"message": stashed.message, "reference": stashed.reference, "time": stashed.time, "batch": encode_batch(stashed.batch)}
+    from nessie_cli.wire.encode import instant
+
+    return {"message": stashed.message, "reference": stashed.reference, "time": instant(stashed.time), "batch": encode_batch(stashed.batch)}
 
 
 def _decode(text: str, place: str) -> list[Stashed]:
@@ -85,4 +88,15 @@ def _decode_one(item: Any, place: str) -> Stashed:
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) != len(values):
         raise InvalidInput(f"{place}: message, reference or time is missing or no text")
-    return Stashed(decode_document(item.get("batch"), f"{place}.batch"), *texts)
+    message, reference, time = texts
+    return Stashed(decode_document(item.get("batch"), f"{place}.batch"), message, reference, _decode_time(time, f"{place}.time"))
+
+
+def _decode_time(text: str, place: str) -> datetime:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        when = None
+    if when is None or when.tzinfo is None:
+        raise InvalidInput(f"{place}: {text[:80]!r} is no ISO instant")
+    return when

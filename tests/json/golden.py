@@ -1,7 +1,7 @@
 """Golden files: one command line, the folder it runs in, and all that it answers; digits and instants are written as names.
 
-`<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content id; what the command line itself makes is numbered in
-the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`.
+`<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content id. What the command line itself makes is numbered
+in the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
-_SCRIPT = re.compile(r'"(script|help)":"(?:[^"\\]|\\.)*"')
+_SCRIPT = re.compile(r'"(script|help|text)":"(?:[^"\\]|\\.)*"')
 """Long texts that have tests of their own."""
 _NAME = re.compile(r"<(?:(id|time|request|hash) )?([^<>]*)>")
 
 
-_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>"})
+_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>"})
 """Names that do not stand for digits."""
 
 

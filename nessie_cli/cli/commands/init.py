@@ -27,7 +27,7 @@ def init(
         raise InvalidInput(f"{directory}: is a file, not a folder")
     check_new_reference_name(default_branch)
     made, url, branch = _make(call, root, default_branch)
-    if call.options.json:
+    if call.wants_json:
         call.answer({"workspace": str(root), "store": url, "defaultBranch": branch, "created": made})
     else:
         call.say(f"{'made' if made else 'already there:'} workspace {root / '.nessie'} on {url}, default branch {branch}")

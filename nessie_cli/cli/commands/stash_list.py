@@ -16,13 +16,11 @@ def stash_list(ctx: typer.Context) -> None:
     if call.wants_json:
         call.answer_listing("stashes", (document(number, stashed) for number, stashed in enumerate(found)))
         return
-    from datetime import datetime
-
     from nessie_cli.render.spans import Column
 
     columns = (Column("NO", right=True), Column("WHEN", "time"), Column("ON", "name"), Column("KEYS", right=True), Column("MESSAGE", room="cut"))
     rows = (
-        (str(number), call.out.time(datetime.fromisoformat(stashed.time)), stashed.reference, str(len(stashed.batch.keys)), stashed.message)
+        (str(number), call.out.time(stashed.time), stashed.reference, str(len(stashed.batch.keys)), stashed.message)
         for number, stashed in enumerate(found)
     )
     call.out.print_table(columns, rows)

@@ -28,7 +28,7 @@ def stash_push(
         if batch is None:
             what = "" if done is None else f"; the batch was committed already, as {done.reference.hash[:12]} on {done.reference.name}"
             raise InvalidInput(NOTHING_STAGED + what)
-        stashed = Stashed(type(batch)(batch.begun_at, batch.staged), message, name, call.now.isoformat())
+        stashed = Stashed(type(batch)(batch.begun_at, batch.staged), message, name, call.now)
         StashFile(workspace).push(stashed)
         file.write(None)
     if call.wants_json:

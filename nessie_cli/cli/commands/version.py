@@ -11,7 +11,7 @@ EXAMPLES = ("nessie version", "nessie version --json")
 def version(ctx: typer.Context) -> None:
     """Print the versions of nessie, of Python and of the store's format."""
     call = Invocation.of(ctx)
-    if call.options.json:
+    if call.wants_json:
         call.answer(version_document())
     else:
         call.say(version_line())
