@@ -17,7 +17,7 @@ from nessie_cli.errors import NessieError
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.call import Answer, Call, Catalog
 from nessie_cli.server.exchange import Exchange
-from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body, told
+from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
 from nessie_cli.server.http import JSON, Headers, Limits, Reply, accepts_json, check_content_type, compressed, decompress, header, read_body
 from nessie_cli.server.metrics import Metrics
 from nessie_cli.server.table import Match, NoRoute, RouteTable
@@ -172,7 +172,7 @@ def reply_of(answer: Answer) -> Reply:
 def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
     """The answer for a failure. What the client is not told goes into the log."""
     shown = told(error)
-    if shown is not error:
+    if isinstance(shown, InternalFault | Unavailable):
         exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
     body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
     more = [(b"retry-after", RETRY_AFTER.encode())] if shown.status == _UNAVAILABLE else []

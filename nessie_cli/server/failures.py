@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nessie_cli.errors import DamagedObject, InvalidInput, NessieError, OutcomeUnknown, StoreUnavailable
+from nessie_cli.errors import DamagedObject, InvalidInput, MergeConflict, NessieError, OutcomeUnknown, ReferenceConflict, StoreUnavailable
+from nessie_cli.model import ConflictType
 from nessie_cli.wire.encode import Json, encode_error
 
 RETRY_AFTER = "2"
@@ -13,6 +14,8 @@ UNEXPECTED = "The server failed on this request; its log says why, under the req
 _AWAY = "The store cannot be used at the moment; nothing was written"
 _UNKNOWN_OUTCOME = "The connection to the store was lost while it was written; read the reference to see whether the request was carried out"
 _DAMAGED = "A stored object that this request needs is damaged or missing; `nessie fsck` on the server names it"
+_SEVERAL = "There are multiple conflicts that prevent committing the provided operations"
+_OF_NAMESPACES = frozenset({ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE, ConflictType.NAMESPACE_NOT_EMPTY})
 _DETAILS_SINCE = 2
 _MANY_DIGITS = 10
 
@@ -42,6 +45,8 @@ class Unavailable(NessieError):
 
 def told(error: Exception) -> NessieError:
     """The error as a client may see it."""
+    if isinstance(error, ReferenceConflict) and not isinstance(error, MergeConflict):
+        return _namespaces_first(error)
     if isinstance(error, OutcomeUnknown):
         return InternalFault(_UNKNOWN_OUTCOME)
     if isinstance(error, DamagedObject):
@@ -49,6 +54,16 @@ def told(error: Exception) -> NessieError:
     if isinstance(error, StoreUnavailable):
         return Unavailable(_AWAY)
     return error if isinstance(error, NessieError) else InternalFault(UNEXPECTED)
+
+
+def _namespaces_first(error: ReferenceConflict) -> ReferenceConflict:
+    """A commit's conflict as the API tells it: problems of namespaces are told alone (reference 7.6), the library tells everything at once."""
+    first = [conflict for conflict in error.conflicts if conflict.type in _OF_NAMESPACES]
+    if not first or len(first) == len(error.conflicts):
+        return error
+    texts = [conflict.message for conflict in first]
+    message = f"{texts[0][:1].upper()}{texts[0][1:]}." if len(texts) == 1 else f"{_SEVERAL}: {', '.join(texts)}."
+    return ReferenceConflict(message, first, reference=error.reference, head=error.head, expected_hash=error.expected_hash)
 
 
 def error_body(error: NessieError, client_spec: str) -> Json:

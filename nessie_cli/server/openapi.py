@@ -21,6 +21,7 @@ _SEGMENTS: Mapping[str, str] = {
     "kind": "branch or tag",
     "range": "`from[*hash]...to[*hash]`",
 }
+_EXAMPLES: Mapping[str, str] = {"ref": "main", "from": "main", "to": "main", "key": "db.t", "name": "db", "kind": "branch", "range": "main...main"}
 _TYPES: Mapping[str, Json] = {
     "string": {"type": "string"},
     "key": {"type": "string"},
@@ -76,7 +77,8 @@ def _operation(route: Route) -> Json:
 
 def _segments(route: Route) -> Iterator[Json]:
     for name in re.findall(r"\{(\w+)\}", route.path):
-        yield {"name": name, "in": "path", "required": True, "description": _SEGMENTS[name], "schema": {"type": "string", "minLength": 1}}
+        schema = {"type": "string", "minLength": 1}
+        yield {"name": name, "in": "path", "required": True, "description": _SEGMENTS[name], "schema": schema, "example": _EXAMPLES[name]}
 
 
 def _parameter(param: Param) -> Json:

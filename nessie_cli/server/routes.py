@@ -60,12 +60,19 @@ V2 = (
         "Create a branch or tag",
         "SingleReferenceResponse",
         (Param("name", "string", "its name", required=True), Param("type", "string", "branch or tag", required=True)),
-        body="Reference",
+        body="ReferenceRequest",
         writes=True,
     ),
     Route("GET", "trees/{ref}", v2_references.get_reference, "One reference", "SingleReferenceResponse", (_FETCH,)),
     Route(
-        "PUT", "trees/{ref}", v2_references.assign_reference, "Assign a reference", "SingleReferenceResponse", (_TYPE,), body="Reference", writes=True
+        "PUT",
+        "trees/{ref}",
+        v2_references.assign_reference,
+        "Assign a reference",
+        "SingleReferenceResponse",
+        (_TYPE,),
+        body="ReferenceRequest",
+        writes=True,
     ),
     Route("DELETE", "trees/{ref}", v2_references.delete_reference, "Delete a reference", "SingleReferenceResponse", (_TYPE,), writes=True),
     Route(
@@ -129,7 +136,7 @@ V1 = (
         "Create a branch or tag",
         "ReferenceV1",
         (Param("sourceRefName", "string", "the reference that the commit is on"),),
-        body="Reference",
+        body="ReferenceRequest",
         writes=True,
     ),
     Route("GET", "trees/tree/{ref}", v1_references.get_reference, "One reference", "ReferenceV1", (_FETCH,)),
@@ -157,7 +164,15 @@ V1 = (
         ),
     ),
     Route(
-        "PUT", "trees/{kind}/{ref}", v1_references.assign_reference, "Assign a reference", "", (_EXPECTED,), body="Reference", writes=True, status=204
+        "PUT",
+        "trees/{kind}/{ref}",
+        v1_references.assign_reference,
+        "Assign a reference",
+        "",
+        (_EXPECTED,),
+        body="ReferenceRequest",
+        writes=True,
+        status=204,
     ),
     Route("DELETE", "trees/{kind}/{ref}", v1_references.delete_reference, "Delete a reference", "", (_EXPECTED,), writes=True, status=204),
     Route(

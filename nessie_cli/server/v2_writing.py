@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from nessie_cli.errors import InvalidInput, MergeConflict
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult, Reference, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeBehavior, MergeDetail, MergeResult, Reference, ReferenceType
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
@@ -58,11 +60,22 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     source = "" if body.source == DETACHED else body.source
     options = MergeOptions(meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run)
     try:
-        return call.repository.merge(branch.name, f"{source}@{source_hash}", options)
+        return _with_untouched(call, call.repository.merge(branch.name, f"{source}@{source_hash}", options), body, source_hash)
     except MergeConflict as conflict:
+        result = _with_untouched(call, conflict.result, body, source_hash)
         if body.conflict_as_result:
-            return conflict.result  # type: ignore[no-any-return]
-        raise
+            return result
+        raise MergeConflict(conflict.message, conflict.conflicts, result) from None
+
+
+def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_hash: str) -> MergeResult:
+    """The answer of a merge whose default is DROP: the API lists every key that the source or the merge base has, touched or not."""
+    base = result.common_ancestor
+    if body.default_behavior is not MergeBehavior.DROP or base is None or base == source_hash:
+        return result
+    known = {detail.key for detail in result.details} | {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
+    both = {entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")}
+    return structs.replace(result, details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in sorted(both - known))))
 
 
 def post_transplant(call: Call) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.guards import Guard, Int32, check
 from nessie_cli.wire.json_text import describe, fault, join
@@ -47,9 +48,7 @@ class _UpdateGuard(Guard):
 def decode_repository_config(data: Any) -> tuple[str, Json]:
     """The type and the object of `{"config": {"type": ...}}`, without attributes that have no value."""
     config = check(_UpdateGuard, data, "").config
-    name = config.get("type")
-    if name is None:
-        raise fault("config.type", "is missing")
+    name = object_with_type(config, "config", TYPE_NAMES)
     if name not in TYPE_NAMES:
         raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")
     guard = check(GarbageCollectorGuard, config, "config")

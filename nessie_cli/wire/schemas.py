@@ -19,6 +19,8 @@ NUMBER: Json = {"type": "integer"}
 FLAG: Json = {"type": "boolean"}
 INSTANT: Json = {"type": "string", "format": "date-time"}
 HASH: Json = {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
+SPEC: Json = {"type": "string", "pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
+"""A hash with relative parts behind it."""
 NAME: Json = {"type": "string", "pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
 
 
@@ -91,6 +93,12 @@ def _requests() -> dict[str, Json]:
     return {
         **contents,
         "Content": {"oneOf": [ref(name) for name in contents]},
+        "ReferenceRequest": {
+            "oneOf": [
+                *(_typed(kind, _named_reference()) for kind in ("BRANCH", "TAG")),
+                _typed("DETACHED", {"type": "object", "properties": {"hash": SPEC}, "required": ["hash"]}),
+            ]
+        },
         "ContentKey": _of_guard(guards.KeyGuard, elements={**many({"type": "string", "minLength": 1, "maxLength": 500}), "maxItems": 20}),
         "CommitMetaRequest": _of_guard(guards.CommitMetaGuard, authorTime=maybe(INSTANT)),
         "Operation": {"oneOf": [_typed("PUT", put), _typed("DELETE", keyed), _typed("UNCHANGED", keyed)]},
@@ -109,6 +117,10 @@ def _requests() -> dict[str, Json]:
         "GarbageCollectorConfig": _typed(repository_config.GARBAGE_COLLECTOR, _of_guard(repository_config.GarbageCollectorGuard)),
         "NamespaceUpdate": _of_guard(bodies.NamespaceUpdateGuard),
     }
+
+
+def _named_reference() -> Json:
+    return {"type": "object", "properties": {"name": NAME, "hash": maybe(SPEC)}, "required": ["name"]}
 
 
 def _without(schema: Json, *names: str) -> Json:
