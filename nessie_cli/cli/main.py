@@ -24,11 +24,15 @@ PIPE_CLOSED = 141
 
 def main() -> None:
     """Run the command of `sys.argv` and leave with its exit code."""
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    _prepare_streams()
-    code = run(sys.argv[1:])
+    try:
+        gc.set_threshold(GARBAGE_THRESHOLD)
+        _prepare_streams()
+        code = run(sys.argv[1:])
+        sys.stderr.flush()
+    except KeyboardInterrupt:
+        # Before the command began, after it has ended, or a second one while the first is told.
+        code = INTERRUPTED
     # Everything is flushed and closed; taking the interpreter apart object by object would take as long as the command itself.
-    sys.stderr.flush()
     os._exit(code)
 
 

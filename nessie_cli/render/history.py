@@ -16,7 +16,7 @@ from nessie_cli.render.spans import Column, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
-_RECORD = (Column("HASH"), Column("TIME"), Column("AUTHOR"), Column("SUBJECT"), Column("CHANGES"))
+_RECORD = (Column("HASH", "hash"), Column("TIME", "time"), Column("AUTHOR", "author"), Column("SUBJECT"), Column("CHANGES"))
 _MESSAGE_INDENT = "    "
 _READABLE = 16
 """Digits of a hash where the whole one does not fit."""
@@ -80,7 +80,7 @@ def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, name
     if terminal.is_terminal or form.graph or form.names or form.patch:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.oneline:
-        columns = (Column("HASH"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
+        columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
         terminal.print_table(columns, ((c.entry.hash, c.entry.meta.subject, counts(c.changes or ()))[: len(columns)] for c in commits))
     else:
         columns = _RECORD[: 5 if form.stat else 4]

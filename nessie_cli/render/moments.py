@@ -14,7 +14,15 @@ from nessie_cli.render.terminal import Terminal
 from nessie_cli.wire.encode import encode_key, encode_optional_content
 from nessie_cli.wire.facts import log_entry_with_facts
 
-_RECORD = (Column("HASH"), Column("TIME"), Column("AUTHOR"), Column("CHANGE"), Column("KEY"), Column("FIELDS"), Column("SUBJECT"))
+_RECORD = (
+    Column("HASH", "hash"),
+    Column("TIME", "time"),
+    Column("AUTHOR", "author"),
+    Column("CHANGE"),
+    Column("KEY", "key"),
+    Column("FIELDS"),
+    Column("SUBJECT"),
+)
 
 
 def print_moments(moments: Iterable[tuple[LogEntry, Change]], terminal: Terminal) -> None:

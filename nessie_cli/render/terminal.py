@@ -11,13 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from msgspec import json as msgspec_json
 
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, plain
 from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 SHORT_HASH = 8
 DEFAULT_WIDTH = 80
@@ -172,7 +175,7 @@ class Terminal:
             try:
                 _feed(process.stdin, first, rest)
             finally:
-                _let_finish(process.stdin)
+                _let_finish(process)
 
 
 def _cell(column: Column, cell: Span | str) -> Span:
@@ -188,10 +191,13 @@ def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
         pipe.writelines(line + "\n" for line in rest)
 
 
-def _let_finish(pipe: IO[str] | None) -> None:
-    if pipe is not None:
-        with suppress(BrokenPipeError):
-            pipe.close()
+def _let_finish(pager: Popen[str]) -> None:
+    """Wait until the reader has left the pager, however often Ctrl-C is typed: the terminal is the pager's until then."""
+    while pager.poll() is None:
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            if pager.stdin is not None:
+                pager.stdin.close()
+            pager.wait()
 
 
 def _paint(text: str, style: str) -> str:
