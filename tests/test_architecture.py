@@ -61,7 +61,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
 LAZY = frozenset({"pydantic", "rich", "requests", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"})
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
 LAZY_FOLDER = f"{ROOT}.repository.remote"
-"""What costs start-up time is imported at module level only by the rooms that exist for it, and by the remote repository, which is loaded late itself."""
+"""What costs start-up time is imported at module level only by the rooms that exist for it, and by the remote repository, itself loaded late."""
 
 FACTS = frozenset({"__version__", "__file__"})
 """What any room may ask of the bare package."""

@@ -137,7 +137,7 @@ def test_edits_at_the_ends_and_whole_ranges(kind: str, where: str) -> None:
     heap = Heap()
     root = fresh(heap, wanted)
     third = len(keys) // 3
-    edits: dict[bytes, bytes | None] = {
+    choices: dict[str, dict[bytes, bytes | None]] = {
         "front": dict.fromkeys(keys[:third]),
         "back": dict.fromkeys(keys[-third:]),
         "middle": dict.fromkeys(keys[third:-third]),
@@ -146,7 +146,8 @@ def test_edits_at_the_ends_and_whole_ranges(kind: str, where: str) -> None:
         "all but one": dict.fromkeys(keys[1:]),
         "append": {keys[-1] + b"%d" % n: record(n) for n in range(500)},
         "prepend": {b"\x00" + bytes([n % 256, n // 256]): record(n) for n in range(500)},
-    }[where]
+    }
+    edits = choices[where]
     assert edited(heap, root, edits) == fresh(Heap(), after(wanted, edits))
 
 
@@ -187,7 +188,7 @@ def test_a_stored_tree_is_whole_sound_and_without_waste(keys: list[bytes], more:
     chance = random.Random(seed)
     gone = chance.sample(keys, len(keys) // 3)
     roots.append(edited(heap, roots[0], {**state(more[:700], first=7), **dict.fromkeys(gone)}))
-    reached = set()
+    reached: set[Id] = set()
     for root in roots:
         nodes = list(nodes_below(heap, root))
         reached.update(object_id(Kind.NODE, encode_node(node)) for node in nodes)

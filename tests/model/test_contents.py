@@ -25,7 +25,7 @@ from nessie_cli.model import (
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 LOCATION = TEXT.filter(str.strip)
 MAYBE = st.none() | TEXT
 ID = st.none() | st.uuids().map(str)
@@ -121,6 +121,7 @@ def test_optional_attributes_may_be_left_out(type_name: str, attributes: dict[st
     assert content_from(type_name, None, attributes).type_name == type_name
 
 
+NO_TEXT: tuple[Any, ...] = (1, 1.5, [], {})
 WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     "metadataLocation": (None, 1, ["a"], {"a": 1}),
     "snapshotId": (None, "1", 1.0, True, 2**63, -(2**63) - 1, [1]),
@@ -148,7 +149,7 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
         for value in WRONG_VALUES[name]
         if not (type_name == "UDF" and (name in ("versionId", "metadataLocation")))
     ]
-    + [("UDF", name, value) for name in ("versionId", "metadataLocation") for value in (1, 1.5, [], {})],
+    + [("UDF", name, value) for name in ("versionId", "metadataLocation") for value in NO_TEXT],
 )
 def test_a_wrong_value_is_refused_and_its_attribute_named(type_name: str, name: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=name) as fault:
@@ -165,10 +166,13 @@ def test_the_limits_of_whole_numbers_are_allowed(type_name: str) -> None:
                 assert content_from(type_name, None, ATTRIBUTES[type_name] | {name: limit}).attributes()[name] == limit
 
 
+BAD_TEXT: dict[type, Any] = {str: "a\ud800b", list: ["a\ud800b"], dict: {"a": "\ud800"}}
+
+
 @pytest.mark.parametrize("type_name", ATTRIBUTES)
 def test_text_that_cannot_be_stored_is_refused(type_name: str) -> None:
     for name, value in ATTRIBUTES[type_name].items():
-        bad: Any = {str: "a\ud800b", list: ["a\ud800b"], dict: {"a": "\ud800"}}.get(type(value))
+        bad = BAD_TEXT.get(type(value))
         if bad is not None:
             with pytest.raises(InvalidInput, match=name):
                 content_from(type_name, None, ATTRIBUTES[type_name] | {name: bad})

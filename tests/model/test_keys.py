@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 
-ELEMENT = st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", exclude_categories=("Cs",)), min_size=1, max_size=12)
+ELEMENT = st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", exclude_categories=["Cs"]), min_size=1, max_size=12)
 AWKWARD = st.text(st.sampled_from('."" \\/%#?*{}[]ab\u001dé漢🧊\u00a0'.replace("\x1d", "")), min_size=1, max_size=6)
 KEYS = st.lists(ELEMENT | AWKWARD, min_size=1, max_size=20).map(lambda elements: ContentKey(tuple(elements)))
 

@@ -20,6 +20,7 @@ from nessie_cli.model import (
     IcebergTable,
     IcebergView,
     Namespace,
+    Operation,
     Put,
     UnknownContent,
 )
@@ -210,7 +211,7 @@ class Commits:
     def test_a_rename_keeps_the_id_and_adds_nothing(self, catalog: Catalog, put_first: bool) -> None:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")
-        operations = [delete("a"), put("b", table(1, content_id))]
+        operations: list[Operation] = [delete("a"), put("b", table(1, content_id))]
         result = catalog.repository.commit("main", operations[:: -1 if put_first else 1], CommitMeta("rename"))
         assert result.added == {}
         assert catalog.numbers() == {"b": 1}
@@ -297,20 +298,21 @@ class Commits:
     )
     def test_a_key_occurs_once(self, catalog: Catalog, order: str) -> None:
         catalog.write("main", {"a": 1})
-        words = {"put": put("a", table(2, catalog.id("main", "a"))), "delete": delete("a"), "unchanged": unchanged("a")}
+        words: dict[str, Operation] = {"put": put("a", table(2, catalog.id("main", "a"))), "delete": delete("a"), "unchanged": unchanged("a")}
         with pytest.raises(InvalidInput, match="Duplicate key in commit operations: a"):
             catalog.commit("main", *(words[w] for w in order.split()))
 
     def test_the_exception_for_creating_again_is_narrow(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         same = table(2, catalog.id("main", "a"))
-        for operations in (
+        attempts: list[list[Operation]] = [
             [put("a", table(2)), delete("a")],
             [delete("a"), put("a", same)],
             [delete("a"), put("a", table(2)), put("a", table(3))],
             [delete("a"), delete("a"), put("a", table(2))],
             [delete("b"), put("b", table(2, catalog.id("main", "a"))), delete("a")],
-        ):
+        ]
+        for operations in attempts:
             with pytest.raises(InvalidInput):
                 catalog.commit("main", *operations)
         assert catalog.numbers() == {"a": 1, "b": 1}
@@ -541,7 +543,7 @@ class Commits:
         values = {"id": old.id, **{f: getattr(old, f) for f in ("metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id")}}
         values[field] = "s3://elsewhere" if field == "metadata_location" else 77
         with pytest.raises(ReferenceConflict) as refused:
-            catalog.commit("main", put("a", table(2, old.id), expected=IcebergTable(**values)))  # type: ignore[arg-type]
+            catalog.commit("main", put("a", table(2, old.id), expected=IcebergTable(**values)))
         assert found(refused) == [("VALUE_DIFFERS", "a")]
 
     def test_the_setting_makes_expected_content_mandatory_for_updates(self, catalog: Catalog) -> None:

@@ -78,13 +78,14 @@ def set_up(catalog: Catalog, before: str, now: str, name: str = "k") -> tuple[st
 def operations(catalog: Catalog, word: str, expected: str, name: str = "k") -> list[Operation]:
     there = catalog.repository.contents(expected, [delete(name).key]).get(delete(name).key)
     content_id = there.id if there else None
-    return {
+    attempts: dict[str, list[Operation]] = {
         "put": [put(name, table(9, content_id))],
         "delete": [delete(name)],
         "unchanged": [unchanged(name)],
         "recreate": [delete(name), put(name, table(9))],
         "move": [delete(name), put(f"new-{name}", table(9, content_id))],
-    }[word]
+    }
+    return attempts[word]
 
 
 def actual(catalog: Catalog, at: str, name: str) -> Content | None:
@@ -302,11 +303,12 @@ class Namespaces:
 
     def test_changing_the_children_of_a_namespace_does_not_empty_it(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.x": 1, "b": NS, "b.x": 1})
-        for attempt in (
+        attempts: list[list[Operation]] = [
             [delete("a"), put("a.x", table(2, catalog.id("main", "a.x")))],
             [delete("a"), unchanged("a.x")],
             [delete("b"), delete("b.x"), put("b.x", table(2))],
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(ReferenceConflict) as refused:
                 catalog.commit("main", *attempt)
             assert {type_ for type_, _ in found(refused)} <= {"NAMESPACE_NOT_EMPTY", "NAMESPACE_ABSENT"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -511,7 +512,7 @@ class Merges:
     # -- namespaces --
 
     @pytest.mark.parametrize("options", [{}, {"default_behavior": FORCE}, {"dry_run": True}], ids=str)
-    def test_a_namespace_that_the_target_deleted_is_missed(self, catalog: Catalog, options: dict[str, object]) -> None:
+    def test_a_namespace_that_the_target_deleted_is_missed(self, catalog: Catalog, options: dict[str, Any]) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "z": NS})
         catalog.branch("dev")
         catalog.write("dev", {"a.b.t": 1, "z.t": 1, "fine": 1})
@@ -526,7 +527,7 @@ class Merges:
         assert catalog.numbers() == {"a": NS, "fine": 1}
 
     @pytest.mark.parametrize("options", [{}, {"default_behavior": FORCE}, {"behaviors": [behave("c", "DROP")]}], ids=["", "forced", "dropped"])
-    def test_a_namespace_that_the_target_has_as_a_table(self, catalog: Catalog, options: dict[str, object]) -> None:
+    def test_a_namespace_that_the_target_has_as_a_table(self, catalog: Catalog, options: dict[str, Any]) -> None:
         catalog.write("main", {"aside": 1})
         catalog.branch("dev")
         catalog.write("dev", {"c": NS, "c.x": 1})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, NessieError, ReferenceMoved, ReferenceNotFound
@@ -104,7 +106,10 @@ class References:
         for name in ("dev", "dev/1", "dev/2", "develop", "x"):
             catalog.branch(name, EMPTY)
         catalog.tag("dev/tag", EMPTY)
-        names = lambda *a, **k: [r.name for r in catalog.repository.references(*a, **k)]  # noqa: E731
+
+        def names(*arguments: Any, **options: Any) -> list[str]:
+            return [r.name for r in catalog.repository.references(*arguments, **options)]
+
         assert names(BRANCH) == ["dev", "dev/1", "dev/2", "develop", "main", "x"]
         assert names(TAG) == ["dev/tag"]
         assert names(prefix="dev/") == ["dev/1", "dev/2", "dev/tag"]

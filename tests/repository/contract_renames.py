@@ -16,7 +16,8 @@ def begin(catalog: Catalog) -> str:
 
 
 def only_conflict(refused: pytest.ExceptionInfo[MergeConflict]) -> Conflict:
-    (conflict,) = refused.value.result.conflicts
+    conflicts: tuple[Conflict, ...] = refused.value.result.conflicts
+    (conflict,) = conflicts
     return conflict
 
 

@@ -13,9 +13,9 @@ import pytest
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.repository.writing import Circumstances
 from nessie_cli.store.base import Done, Stale, Store, Write
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
