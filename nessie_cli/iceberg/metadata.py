@@ -43,6 +43,18 @@ def read_content(uri: str, properties: Mapping[str, str] | None = None) -> Icebe
         raise InvalidInput(f"{shown(uri)}: {error.message}") from None
 
 
+def read_document(uri: str, properties: Mapping[str, str] | None = None) -> Document:
+    """The parsed JSON of a metadata file that is sound as far as a content needs it; raises and costs what `read_content` does."""
+    data = read_file(uri, properties)
+    try:
+        document = _document(data)
+        content_of(document, uri)
+    except InvalidInput as error:
+        raise InvalidInput(f"{shown(uri)}: {error.message}") from None
+    found: Document = document
+    return found
+
+
 def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
     """The content that a parsed metadata file stands for."""
     if not isinstance(document, dict):

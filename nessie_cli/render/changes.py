@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -29,6 +29,30 @@ class ChangeKind(StrEnum):
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.DELETED: "-", ChangeKind.RENAMED: ">"}
 
 
+class Fact(NamedTuple):
+    """One thing that differs inside a content: what it is, its name where there are several, its text on each side."""
+
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def label(self) -> str:
+        """What is shown as the name of a field."""
+        return f"{self.what} {self.name}".rstrip()
+
+
+class Inside(NamedTuple):
+    """What the metadata files of a content say about a change, and why one could not be read."""
+
+    facts: Sequence[Fact] = ()
+    problems: Sequence[str] = ()
+
+
+NOTHING_INSIDE = Inside()
+
+
 class Change(NamedTuple):
     """One content that changed. `old_key` is set for a rename; `before` or `after` is None where the content does not exist on that side."""
 
@@ -37,6 +61,7 @@ class Change(NamedTuple):
     before: Content | None
     after: Content | None
     old_key: ContentKey | None = None
+    inside: Inside | None = None
 
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
@@ -80,7 +105,16 @@ def encode_changes(changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
     """Changes as the entries of a REST diff; the two of a rename name each other's key in `renamedTo` and `renamedFrom`."""
     for change in changes:
         if change.old_key is None:
-            yield encode_diff_entry(DiffEntry(change.key, change.before, change.after))
+            yield encode_diff_entry(DiffEntry(change.key, change.before, change.after)) | _encode_inside(change.inside)
         else:
             yield encode_diff_entry(DiffEntry(change.old_key, change.before, None)) | {"renamedTo": encode_key(change.key)}
-            yield encode_diff_entry(DiffEntry(change.key, None, change.after)) | {"renamedFrom": encode_key(change.old_key)}
+            came = {"renamedFrom": encode_key(change.old_key)} | _encode_inside(change.inside)
+            yield encode_diff_entry(DiffEntry(change.key, None, change.after)) | came
+
+
+def _encode_inside(inside: Inside | None) -> dict[str, Any]:
+    """`metadata`: what the metadata files say; `metadataProblems`: why one could not be read. Neither where nobody looked."""
+    if inside is None:
+        return {}
+    facts = [{"what": fact.what, "name": fact.name or None, "from": fact.before, "to": fact.after} for fact in inside.facts]
+    return {"metadata": facts, "metadataProblems": list(inside.problems)}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from nessie_cli.model import Content
-from nessie_cli.render.changes import Change, ChangeKind
+from nessie_cli.render.changes import NOTHING_INSIDE, Change, ChangeKind, Inside
 from nessie_cli.render.fields import TYPE, Difference, differences, fields, type_label
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
@@ -75,6 +75,14 @@ def change_lines(change: Change, terminal: Terminal, *, used: int = 0) -> Iterat
         yield from _field_changes(differences((change.before, change.after)), terminal, width)
     elif content:
         yield from _field_values(content, change.kind.style, terminal, width)
+    yield from _inside_lines(change.inside or NOTHING_INSIDE, terminal, width)
+
+
+def _inside_lines(inside: Inside, terminal: Terminal, width: int) -> Iterator[Line]:
+    found = [Difference(fact.label, (fact.before, fact.after)) for fact in inside.facts]
+    yield from _field_changes(found, terminal, width)
+    for problem in inside.problems:
+        yield [Span(" " * _INDENT), Span("metadata  ", "label"), Span(visible(problem), "conflict")]
 
 
 def _field_changes(found: Sequence[Difference], terminal: Terminal, width: int) -> Iterator[Line]:
@@ -112,3 +120,6 @@ def _records(change: Change) -> Iterator[Sequence[str]]:
         yield from ((letter, key, label, "", text) for label, text in fields(change.after).items())
     elif change.before:
         yield from ((letter, key, label, text, "") for label, text in fields(change.before).items())
+    inside = change.inside or NOTHING_INSIDE
+    yield from ((letter, key, fact.label, fact.before or "", fact.after or "") for fact in inside.facts)
+    yield from ((letter, key, "metadata", "", problem) for problem in inside.problems)

@@ -18,6 +18,7 @@ from nessie_cli.wire.encode import encode_reference
 EXAMPLES = (
     "nessie diff main feature",
     "nessie diff main...feature --stat",
+    "nessie diff main feature --deep -- db.sales.orders",
     "nessie diff v1 --name-status -- db.sales",
     "nessie diff main feature --exit-code --json",
 )
@@ -31,6 +32,7 @@ def diff(
     *,
     stat: Annotated[bool, typer.Option("--stat", help="Only which fields differ.")] = False,
     name_status: Annotated[bool, typer.Option("--name-status", help="Only keys: A created, M updated, D deleted, R renamed.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Also what the metadata files of Iceberg contents say: columns, rows, files.")] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
 ) -> None:
     """Show the contents that differ between two revisions, field by field.
@@ -38,10 +40,16 @@ def diff(
     A..B is the same as A B; A...B starts at their merge base. Out of a terminal a line is: change, key, field, before, after.
     """
     call = Invocation.of(ctx)
+    if deep and (stat or name_status):
+        raise InvalidInput("--deep tells field by field; leave --stat and --name-status out")
     found, prefixes = split_keys(call, words or [], 2, USAGE)
     sides = [call.repository().resolve(side) for side in _sides(call, found)]
     before, after = (CommitSpec(None, side.hash) for side in sides)
     changes = changes_of(_differences(call, before, after, prefixes))
+    if deep:
+        from nessie_cli.cli.deep import deepened
+
+        changes = deepened(changes)
     if call.wants_json:
         references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}
         call.answer_listing("diffs", encode_changes(changes), hasMore=False, token=None, **references)

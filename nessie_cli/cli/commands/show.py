@@ -12,13 +12,15 @@ from nessie_cli.render.changes import Change, encode_changes
 from nessie_cli.render.history import Logged, Names, show_lines
 from nessie_cli.wire.facts import log_entry_with_facts
 
-EXAMPLES = ("nessie show", "nessie show main~2", "nessie show 8f31c0de -- db.sales.orders", "nessie show v1 --json")
+EXAMPLES = ("nessie show", "nessie show main~2", "nessie show 8f31c0de -- db.sales.orders", "nessie show v1 --deep --json")
 USAGE = "nessie show [REV] [-- KEY...]"
 
 
 def show(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[REV] [-- KEY...]", help="Which commit, and which keys.")] = None,
+    *,
+    deep: Annotated[bool, typer.Option("--deep", help="Also what the metadata files of Iceberg contents say: columns, rows, files.")] = False,
 ) -> None:
     """Show one commit: what is said about it, and each content before and after.
 
@@ -29,6 +31,10 @@ def show(
     repository = call.repository()
     entry = repository.commit_at(call.revision(before[0] if before else None))
     changes = [change for change in changes_in(repository, entry) if _is_meant(change, keys)]
+    if deep:
+        from nessie_cli.cli.deep import deepened
+
+        changes = deepened(changes)
     if call.wants_json:
         call.answer(log_entry_with_facts(entry) | {"diffs": list(encode_changes(changes))})
         return

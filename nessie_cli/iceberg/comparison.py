@@ -1,0 +1,226 @@
+"""What the metadata files of two Iceberg contents say differently: columns, partitions, sort order, properties, rows and files, the SQL of views.
+
+Only the metadata files themselves are read, never manifests or data: numbers of rows and files are those that the snapshots' summaries give. Which
+schema, spec, order and snapshot of a file count is told by the content (its ids), as it is for every engine. Source: the Iceberg specifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.errors import NessieError
+from nessie_cli.iceberg.files import shown
+from nessie_cli.iceberg.metadata import Document, read_document
+from nessie_cli.model import Content, IcebergTable, IcebergView
+
+MOST_SNAPSHOTS = 1000
+"""So many snapshots are followed from one side to the other; beyond them only the newest is told."""
+
+
+class Fact(Struct, frozen=True):
+    """One thing that differs: what it is (`column`, `rows`, ...), its name where there are several, and its text on each side (None: not there)."""
+
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+class Comparison(Struct, frozen=True):
+    """All that differs, and the problems of files that could not be read; then nothing is said about what they hold."""
+
+    facts: tuple[Fact, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class _Side(Struct, frozen=True):
+    content: IcebergTable | IcebergView
+    document: Document
+
+
+def compare(before: Content | None, after: Content | None) -> Comparison:
+    """Compare two contents by their metadata files; what is no Iceberg content has none. Costs the reading of one file per side."""
+    problems: list[str] = []
+    sides = [_side(content, problems) for content in (before, after)]
+    if problems or not any(sides):
+        return Comparison(problems=tuple(dict.fromkeys(problems)))
+    try:
+        return Comparison(tuple(_facts(*sides)))
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        where = " or ".join(dict.fromkeys(shown(side.content.metadata_location) for side in sides if side))
+        return Comparison(problems=(f"{where}: is no sound Iceberg metadata file",))
+
+
+def _side(content: Content | None, problems: list[str]) -> _Side | None:
+    if not isinstance(content, IcebergTable | IcebergView):
+        return None
+    try:
+        return _Side(content, read_document(content.metadata_location))
+    except NessieError as error:
+        problems.append(error.message)
+        return None
+
+
+def _facts(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
+    for what, read in (("column", _columns), ("partition", _partition), ("sort-order", _order), ("property", _properties), ("sql", _sql)):
+        old, new = ({} if side is None else read(side) for side in (before, after))
+        yield from _differing(what, old, new)
+    for what, attribute in (("format-version", "format-version"), ("location", "location")):
+        old_text, new_text = (None if side is None else _text(side.document.get(attribute)) for side in (before, after))
+        if old_text != new_text:
+            yield Fact(what, "", old_text, new_text)
+    yield from _snapshots(before, after)
+
+
+def _differing(what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]) -> Iterator[Fact]:
+    """Facts about named things; the same thing (by its id) under another name is told with both names."""
+    for id_ in dict.fromkeys([*old, *new]):
+        before, after = old.get(id_), new.get(id_)
+        if before == after:
+            continue
+        if before and after and before[0] != after[0]:
+            yield Fact(what, after[0], " ".join(filter(None, before)), " ".join(filter(None, after)))
+        else:
+            yield Fact(what, (after or before or ("", ""))[0], before[1] if before else None, after[1] if after else None)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+# -- schemas ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _columns(side: _Side) -> dict[Any, tuple[str, str]]:
+    """By field id: path and type of every column, those inside structs included."""
+    return {id_: (path, text) for id_, path, text in _fields(_schema(side), "")}
+
+
+def _schema(side: _Side) -> Document:
+    schemas = {schema.get("schema-id", 0): schema for schema in side.document.get("schemas", ())}
+    found = schemas.get(side.content.schema_id) or schemas.get(side.document.get("current-schema-id")) or side.document.get("schema") or {}
+    return dict(found)
+
+
+def _fields(struct: Document, above: str) -> Iterator[tuple[Any, str, str]]:
+    for field in struct.get("fields", ()):
+        path = f"{above}{field['name']}"
+        yield field["id"], path, _type_text(field["type"]) + (" required" if field.get("required") else "")
+        for inner, name in _structs(field["type"], ""):
+            yield from _fields(inner, f"{path}.{name}")
+
+
+def _structs(type_: Any, name: str) -> Iterator[tuple[Document, str]]:
+    """The structs in a type, and how their place in it is called."""
+    if not isinstance(type_, Mapping):
+        return
+    if type_.get("type") == "struct":
+        yield type_, name
+    for part in ("element", "key", "value"):
+        if part in type_:
+            yield from _structs(type_[part], f"{name}{part}.")
+
+
+def _type_text(type_: Any) -> str:
+    if not isinstance(type_, Mapping):
+        return str(type_)
+    kind = str(type_.get("type"))
+    if kind == "list":
+        return f"list<{_type_text(type_['element'])}>"
+    return f"map<{_type_text(type_['key'])}, {_type_text(type_['value'])}>" if kind == "map" else kind
+
+
+# -- partitions, order, properties, views ---------------------------------------------------------------------------------------------------
+
+
+def _partition(side: _Side) -> dict[Any, tuple[str, str]]:
+    specs = {spec.get("spec-id"): spec.get("fields", ()) for spec in side.document.get("partition-specs", ())}
+    wanted = side.content.spec_id if isinstance(side.content, IcebergTable) else None
+    fields: Sequence[Document] = specs.get(wanted) or side.document.get("partition-spec") or ()
+    return _one(_transforms(fields, _names(side)))
+
+
+def _order(side: _Side) -> dict[Any, tuple[str, str]]:
+    orders = {order.get("order-id"): order.get("fields", ()) for order in side.document.get("sort-orders", ())}
+    wanted = side.content.sort_order_id if isinstance(side.content, IcebergTable) else None
+    fields = orders.get(wanted, ())
+    names = _names(side)
+    return _one([f"{_transform(field, names)} {field.get('direction', 'asc')} {field.get('null-order', '')}".rstrip() for field in fields])
+
+
+def _one(texts: Sequence[str]) -> dict[Any, tuple[str, str]]:
+    return {"": ("", ", ".join(texts))} if texts else {}
+
+
+def _names(side: _Side) -> dict[Any, str]:
+    return {id_: path for id_, (path, _) in _columns(side).items()}
+
+
+def _transforms(fields: Sequence[Document], names: Mapping[Any, str]) -> list[str]:
+    return [_transform(field, names) for field in fields]
+
+
+def _transform(field: Document, names: Mapping[Any, str]) -> str:
+    ids = field.get("source-ids") or [field.get("source-id")]
+    columns = ", ".join(names.get(id_, f"field {id_}") for id_ in ids)
+    transform = field.get("transform", "identity")
+    return columns if transform == "identity" else f"{transform}({columns})"
+
+
+def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
+    return {name: (str(name), str(value)) for name, value in sorted((side.document.get("properties") or {}).items())}
+
+
+def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
+    """By dialect, the definition of a view's version."""
+    if not isinstance(side.content, IcebergView):
+        return {}
+    versions = {version.get("version-id"): version for version in side.document.get("versions", ())}
+    version = versions.get(side.content.version_id) or versions.get(side.document.get("current-version-id")) or {}
+    return {r.get("dialect"): (str(r.get("dialect")), str(r.get("sql"))) for r in version.get("representations", ()) if r.get("type") == "sql"}
+
+
+# -- snapshots ------------------------------------------------------------------------------------------------------------------------------
+
+_COUNTS = (("rows", "total-records"), ("data-files", "total-data-files"), ("delete-files", "total-delete-files"), ("bytes", "total-files-size"))
+
+
+def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
+    old, new = (_summary(side) for side in (before, after))
+    for what, attribute in _COUNTS:
+        if old.get(attribute) != new.get(attribute):
+            yield Fact(what, "", _text(old.get(attribute)), _text(new.get(attribute)))
+    operations = _operations(before, after)
+    if operations:
+        yield Fact("operations", "", None, ", ".join(operations))
+
+
+def _snapshot_of(side: _Side) -> dict[Any, Document]:
+    return {snapshot.get("snapshot-id"): snapshot for snapshot in side.document.get("snapshots", ())}
+
+
+def _summary(side: _Side | None) -> Document:
+    """Of the content's snapshot; counts of zero where a table has none yet, nothing where its snapshot has been expired."""
+    if side is None or not isinstance(side.content, IcebergTable):
+        return {}
+    if side.content.snapshot_id < 0:
+        return {attribute: "0" for _, attribute in _COUNTS}
+    return dict(_snapshot_of(side).get(side.content.snapshot_id, {}).get("summary") or {})
+
+
+def _operations(before: _Side | None, after: _Side | None) -> list[str]:
+    """What was done to the table since the older snapshot, the oldest first; only the last where one does not descend from the other."""
+    if after is None or not isinstance(after.content, IcebergTable):
+        return []
+    start = before.content.snapshot_id if before and isinstance(before.content, IcebergTable) else -1
+    snapshots, where = _snapshot_of(after), after.content.snapshot_id
+    found: list[str] = []
+    while where != start and where in snapshots and len(found) < MOST_SNAPSHOTS:
+        snapshot = snapshots[where]
+        found.append(str((snapshot.get("summary") or {}).get("operation", "unknown")))
+        where = snapshot.get("parent-snapshot-id", -1)
+    descends = where == start or (start < 0 and where not in snapshots)
+    return found[::-1] if descends else found[:1]

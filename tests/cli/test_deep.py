@@ -1,0 +1,98 @@
+"""`--deep` of `nessie diff` and `nessie show`: what the metadata files say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.model import IcebergTable, Put
+
+from .conftest import key
+
+
+def metadata(path: Path, *columns: str, rows: int) -> str:
+    fields = [{"id": number, "name": name, "type": "long"} for number, name in enumerate(columns, 1)]
+    snapshot = {"snapshot-id": rows, "summary": {"operation": "append", "total-records": str(rows), "total-data-files": "2"}}
+    document = {
+        "format-version": 2,
+        "table-uuid": "x",
+        "location": "s3://lake/t",
+        "last-column-id": 9,
+        "current-schema-id": 0,
+        "schemas": [{"schema-id": 0, "fields": fields}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "snapshots": [snapshot],
+    }
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+@pytest.fixture
+def deep(catalog, tmp_path):
+    """`db.t` in two states with readable metadata files, `db.items` in two whose files are nowhere."""
+    found = None
+    for number, columns in enumerate((("id",), ("id", "amount")), 1):
+        location = metadata(tmp_path / f"{number}.metadata.json", *columns, rows=number * 10)
+        table = IcebergTable(id=found and found.id, metadata_location=location, snapshot_id=number * 10)
+        catalog.commit("main", f"state {number}", Put(key("db.t"), table))
+        found = catalog.repository.content("main", key("db.t"))
+    return catalog
+
+
+def test_the_fields_of_the_metadata_files_follow_those_of_the_content(nessie, deep) -> None:
+    rows = {tuple(row[1:3]): row[3:] for row in nessie("diff", "main~1", "main", "--deep").rows}
+    assert rows["db.t", "snapshot-id"] == ["10", "20"]
+    assert rows["db.t", "column amount"] == ["", "long"]
+    assert rows["db.t", "rows"] == ["10", "20"]
+    assert ("db.t", "data-files") not in rows
+
+
+def test_one_unreadable_file_is_told_with_its_key_and_stops_nothing(nessie, deep) -> None:
+    items = deep.repository.content("main", key("db.items"))
+    deep.commit("main", "elsewhere", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")))
+    deep.commit("main", "far away", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nofs://bucket/t.json")))
+    ran = nessie("diff", "main~1", "main", "--deep", "--", "db.items")
+    rows = {tuple(row[1:3]): row[3:] for row in ran.rows}
+    assert ran.code == 0
+    assert len([row for row in ran.rows if row[2] == "metadata"]) == 2
+    assert "nofs://bucket/t.json" in rows["db.items", "metadata"][1]
+    assert rows["db.items", "metadata-location"] == ["nowhere.json", "nofs://bucket/t.json"]
+
+
+def test_the_document_has_facts_and_problems(nessie, deep) -> None:
+    (entry,) = nessie("diff", "main~1", "main", "--deep", "--json").json["diffs"]
+    assert {"what": "column", "name": "amount", "from": None, "to": "long"} in entry["metadata"]
+    assert entry["metadataProblems"] == []
+    assert "metadata" not in nessie("diff", "main~1", "main", "--json").json["diffs"][0]
+
+
+def test_show_deep(nessie, deep) -> None:
+    assert any(line.split() == ["column", "amount", "->", "long"] for line in nessie("show", "--deep").lines)
+    assert nessie("show", "--deep", "--json").json["diffs"][0]["metadata"]
+
+
+def test_a_rename_is_told_with_its_new_key(nessie, deep) -> None:
+    deep.rename("main", "db.t", "db.renamed")
+    ran = nessie("diff", "main~2", "main", "--deep", "--json")
+    old, new = ran.json["diffs"]
+    assert "metadata" not in old
+    assert new["renamedFrom"] == {"elements": ["db", "t"]}
+    assert new["metadata"]
+
+
+def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
+    for option in ("--stat", "--name-status"):
+        ran = nessie("diff", "main~1", "main", "--deep", option)
+        assert (ran.code, "leave --stat and --name-status out" in ran.err) == (2, True)
+
+
+def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
+    program = "import sys; from nessie_cli.cli.main import run; run(['show', '--deep']); print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"pyiceberg", "pyarrow", "pydantic"} & set(ran.stderr.split())
+    assert "column amount" in ran.stdout
