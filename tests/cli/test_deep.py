@@ -52,13 +52,16 @@ def test_the_fields_of_the_metadata_files_follow_those_of_the_content(nessie, de
     assert ("db.t", "data-files") not in rows
 
 
-def test_one_unreadable_file_is_told_with_its_key_and_stops_nothing(nessie, deep) -> None:
+def test_one_unreadable_file_is_told_with_its_key_and_stops_nothing(nessie, deep, tmp_path) -> None:
     items = deep.repository.content("main", key("db.items"))
     deep.commit("main", "elsewhere", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")))
-    deep.commit("main", "far away", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nofs://bucket/t.json")))
-    ran = nessie("diff", "main~1", "main", "--deep", "--", "db.items")
+    third = IcebergTable(id=deep.repository.content("main", key("db.t")).id, metadata_location=metadata(tmp_path / "3.json", "id", rows=30))
+    far = IcebergTable(id=items.id, metadata_location="nofs://bucket/t.json")
+    deep.commit("main", "far away", Put(key("db.items"), far), Put(key("db.t"), third))
+    ran = nessie("diff", "main~1", "main", "--deep")
     rows = {tuple(row[1:3]): row[3:] for row in ran.rows}
     assert ran.code == 0
+    assert rows["db.t", "column amount"] == ["long", ""]
     assert len([row for row in ran.rows if row[2] == "metadata"]) == 2
     assert "nofs://bucket/t.json" in rows["db.items", "metadata"][1]
     assert rows["db.items", "metadata-location"] == ["nowhere.json", "nofs://bucket/t.json"]
