@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from manual.pages import CONCEPTS, concepts
 from manual.tree import HELP, VERSION, Command, Option, every
 from nessie_cli.cli.completion.scripts import FILE_NAMES, SCRIPTS
 from nessie_cli.cli.options import COLOR_CHOICES
 from nessie_cli.cli.resolutions import TYPE_OPTION
+from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
 Kind = str | tuple[str, ...]
 
@@ -16,6 +18,7 @@ NOTHING = "-"
 KINDS: Mapping[str, Kind] = {
     "A": "range",
     "B": "revision",
+    "COMMIT": "revision",
     "DIR": "folder",
     "FILE": "file",
     "FILE|-": "file",
@@ -24,6 +27,7 @@ KINDS: Mapping[str, Kind] = {
     "HASH": "hash",
     "KEY": "key",
     "KEY=FILE": "key=file",
+    "COMMAND|TOPIC": "page",
     "PREFIX": "key",
     "PROFILE": "profile",
     "RANGE": "range",
@@ -39,11 +43,17 @@ KINDS: Mapping[str, Kind] = {
     "WHEN": COLOR_CHOICES,
 }
 """What completes a word that help calls so."""
-FREE = frozenset({"ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "S", "SQL", "T", "TIME", "UUID"})
+FREE = frozenset({"CEL", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PORT", "S", "SQL", "T", "TIME", "UUID", "VALUE"})
 """Words that nothing can be offered for, except where the table below says otherwise."""
+_ORDERS = ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind")
 HERE: Mapping[tuple[str, str], Kind] = {
     ("", "NAME"): "profile",
+    ("branch", "KEY"): _ORDERS,
     ("branch", "NAME"): "branch",
+    ("config get", "KEY"): "setting",
+    ("config set", "KEY"): "setting",
+    ("config unset", "KEY"): "setting",
+    ("tag", "KEY"): _ORDERS,
     ("tag", "NAME"): "tag",
     ("content rename", "OLD"): "key",
     ("content rename", "NEW"): "key",
@@ -78,17 +88,19 @@ def _all_words(command: Command) -> Iterator[str]:
     for word in command.words:
         before, behind = _parts(word.metavar)
         yield from (*before, *behind)
-    yield from (option.metavar for option in command.options if option.metavar and not option.choices)
+    yield from (option.metavar.strip("[]") for option in command.options if option.metavar and not option.choices)
 
 
 def table(tree: Command) -> str:
     """The text of the module."""
     shared = "".join(f"    {_option(option, tree)},\n" for option in (*tree.options, HELP))
     commands = "".join(_command(command) for command in every(tree))
+    topics = dict(zip(CONCEPTS, (page.summary for page in concepts()), strict=True))
+    settings = {setting.name.partition("*")[0]: setting.help for setting in reversed((*KNOWN, *REPOSITORY))}
     return f'''"""Every command and option, for completion. Written by `make docs` from the command tree; not to be edited.
 
 A command is: the commands below it with their help, its options, what its words are, whether the last of them repeats, what stands behind `--`.
-An option is: its names, what its value is (nothing for a flag), whether it can be repeated, its help.
+An option is: its names, what its value is (nothing for a flag; with `?` it may be left out), whether it can be repeated, its help.
 """
 # ruff: noqa: E501
 # fmt: off
@@ -106,6 +118,10 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {{
 {commands}}}
+
+TOPICS: Mapping[str, str] = {_value(topics)}
+
+SETTINGS: Mapping[str, str] = {_value(settings)}
 '''
 
 
@@ -126,7 +142,9 @@ def _option(option: Option, command: Command) -> str:
 
 
 def _kind(command: Command, word: str) -> Kind:
-    return HERE.get((_path(command), word)) or KINDS.get(word, NOTHING)
+    name = word.strip("[]")
+    kind = HERE.get((_path(command), name)) or KINDS.get(name, NOTHING)
+    return f"{kind}?" if name != word and isinstance(kind, str) else kind
 
 
 def _words(command: Command) -> tuple[tuple[Kind, ...], bool, Kind]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -37,7 +37,10 @@ class Word(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command. `path` is what stands behind `nessie`, `text` what the docstring says below its first line."""
+    """One command. `path` is what stands behind `nessie`, `text` what the docstring says below its first line.
+
+    `alias_of` is the path of the command that does the same, where that is listed first.
+    """
 
     path: tuple[str, ...]
     summary: str
@@ -48,6 +51,7 @@ class Command(NamedTuple):
     examples: tuple[str, ...]
     hidden: bool
     children: tuple[Command, ...]
+    alias_of: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,6 +75,7 @@ def every(command: Command) -> Iterator[Command]:
 
 
 def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]) -> Iterator[Command]:
+    first: dict[tuple[str, str], tuple[str, ...]] = {}
     for name, entry in table.items():
         command = group.get_command(None, name)
         path = (*above, name)
@@ -82,7 +87,17 @@ def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
         text = inspect.getdoc(getattr(module, entry.function)) or ""
         rest = text.partition("\n")[2].strip()
         options = tuple(_options(command, shared=False))
-        yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), tuple(module.EXAMPLES), entry.hidden, ())
+        same = first.setdefault((entry.module, entry.function), path)
+        alias_of = same if same != path else ()
+        examples = _own_examples(module.EXAMPLES, path, entry, table)
+        yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), examples, entry.hidden, (), alias_of)
+
+
+def _own_examples(examples: Sequence[str], path: tuple[str, ...], entry: CommandEntry, table: Mapping[str, CommandEntry]) -> tuple[str, ...]:
+    """Of the examples of a module those that are not of another command in it."""
+    others = [name for name, other in table.items() if other.module == entry.module and other.function != entry.function]
+    above = " ".join(("nessie", *path[:-1]))
+    return tuple(example for example in examples if not any(f"{example} ".startswith(f"{above} {other} ") for other in others))
 
 
 def _options(command: Any, *, shared: bool) -> Iterator[Option]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manual import completions, tree
+from manual import completions, markdown, roff, tree
+from manual.pages import every_page
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("completions", "man", "docs/reference")
@@ -14,10 +15,16 @@ FOLDERS = ("completions", "man", "docs/reference")
 def files() -> dict[str, str]:
     """Every generated file by its path."""
     commands = tree.read()
-    return {
-        **completions.scripts(),
-        "nessie_cli/cli/completion/table.py": completions.table(commands),
-    }
+    pages = every_page(commands)
+    found = completions.scripts()
+    found["nessie_cli/cli/completion/table.py"] = completions.table(commands)
+    found["docs/reference/README.md"] = markdown.index(pages)
+    for page in pages:
+        found[f"docs/reference/{page.name}.md"] = markdown.page(page)
+        found[f"man/man{page.number}/{page.name}.{page.number}"] = roff.page(page)
+        for name in page.aliases:
+            found[f"man/man{page.number}/{name}.{page.number}"] = roff.alias(page)
+    return found
 
 
 def outdated() -> list[str]:

@@ -120,6 +120,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
     "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
+    "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
     "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }

@@ -4,11 +4,12 @@ Everybody else asks `folder` and `user`. Whatever is not as expected means "none
 """
 
 # os.path: importing pathlib costs as much as all the rest of a keystroke.
-# ruff: noqa: PTH109, PTH111, PTH112, PTH118, PTH123
+# ruff: noqa: PTH109, PTH111, PTH112, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 
 import os
+import sys
 
 from nessie_cli.workspace.environment import DEFAULT_BRANCH, ENDPOINT, PROFILE, REFERENCE, STORE, variable
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.user import Profile
 
 _FOLDER = ".nessie"
+_PLUGIN = "nessie-"
 
 
 class Place:
@@ -70,6 +72,30 @@ class Place:
 
         return [(operation["type"], operation["key"]["elements"]) for operation in json.loads(text)["operations"]]
 
+    def aliases(self) -> dict[str, str]:
+        """The user's own commands and what they stand for; those of the workspace go before those of the user."""
+        sources = [_user_config(), *([os.path.join(self.root, _FOLDER, "config.toml")] if self.root else [])]
+        found: dict[str, str] = {}
+        for source in sources:
+            text = _text(source)
+            if text and "alias" in text:
+                import tomllib
+
+                found |= tomllib.loads(text).get("alias", {})
+        return found
+
+    @staticmethod
+    def plugins() -> list[str]:
+        """The names of programs `nessie-NAME` on the PATH."""
+        found = []
+        for folder in (variable("PATH") or os.defpath).split(os.pathsep):
+            try:
+                names = os.listdir(folder or ".")
+            except OSError:
+                continue
+            found += [name.removeprefix(_PLUGIN) for name in names if name.startswith(_PLUGIN) and os.access(os.path.join(folder, name), os.X_OK)]
+        return found
+
     @staticmethod
     def profiles() -> list[str]:
         """The names of the user's profiles."""
@@ -92,6 +118,13 @@ class Place:
 
         self._profile = named_profile(name) if name else default_profile()
         return self._profile.store if self._profile else None
+
+
+def _user_config() -> str:
+    """The user's configuration; `platformdirs`, which everybody else asks, costs more than all the rest of a keystroke."""
+    if sys.platform == "darwin":
+        return home("~/Library/Application Support/nessie/config.toml")
+    return os.path.join(variable("XDG_CONFIG_HOME") or home("~/.config"), "nessie", "config.toml")
 
 
 def home(path: str) -> str:

@@ -73,6 +73,53 @@ def test_values_that_help_enumerates(here, words):
     assert words("completion", "") == ["bash", "zsh", "fish"]
 
 
+def test_settings_by_name(here, said):
+    assert said("config", "get", "st")["store"].startswith("The store")
+    assert {"alias.", "profile.", "author", "protect."} <= said("config", "set", "").keys()
+
+
+def test_aliases_and_plug_ins_are_commands(here, said, words, tmp_path, monkeypatch):
+    from nessie_cli.workspace import glance
+    from nessie_cli.workspace.user import user_config_path
+
+    assert glance._user_config() == str(user_config_path())
+    (tmp_path / "config/nessie").mkdir(parents=True)
+    (tmp_path / "config/nessie/config.toml").write_text('[alias]\nlg = "log --oneline"\nloud = "commit -m \'it is loud\'"\nlog = "show"\n')
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/nessie-lost-and-found").write_text("#!/bin/sh\n")
+    assert "lost-and-found" not in words("l")
+    (tmp_path / "bin/nessie-lost-and-found").chmod(0o755)
+    monkeypatch.setenv("PATH", f"/no/such:{tmp_path / 'bin'}")
+    assert said("l") == {
+        "log": "Show the history, newest commit first.",
+        "lg": "alias: log --oneline",
+        "loud": "alias: commit -m 'it is loud'",
+        "lost-and-found": "plug-in",
+    }
+    assert words("lg", "--grap") == ["--graph"]
+    assert words("lg", "--one") == []
+    assert words("lg", "ma") == ["main"]
+    assert words("-C", "inner", "lg", "ma") == ["main"]
+    assert words("loud", "--dry") == ["--dry-run"]
+
+
+def test_orders_of_a_listing_are_no_keys(here, words):
+    assert words("branch", "--sort", "-t") == ["-time"]
+
+
+def test_a_value_that_may_be_left_out(here, words):
+    assert words("branch", "--merged", "v") == ["v1.0"]
+    assert words("branch", "--merged", "--sor") == ["--sort"]
+    assert words("branch", "--merged", "--sort", "ti") == ["time"]
+
+
+def test_pages_of_the_manual(here, said):
+    assert said("help", "rev")["revisions"] == "how commits, ranges and keys are named"
+    assert {"merge", "content", "exit-status"} <= said("help", "").keys()
+    assert {"put", "delete"} <= said("help", "content", "").keys()
+    assert said("help", "merge", "") == said("help", "no-such", "") == {}
+
+
 def test_a_value_that_is_free_offers_nothing(here, words):
     assert words("commit", "-m", "") == []
     assert words("log", "-n", "") == []

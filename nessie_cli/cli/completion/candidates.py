@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nessie_cli.cli.completion.line import Line
-from nessie_cli.cli.completion.table import COMMANDS, SHARED
+from nessie_cli.cli.completion.table import COMMANDS, SETTINGS, SHARED, TOPICS
 
 # Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ _SQLITE = "sqlite:///"
 
 def candidates(words: Sequence[str]) -> Candidates:
     """All that the last of the words behind `nessie` may become; what a terminal cannot show as it is stays out."""
-    line = Line(words, COMMANDS, SHARED)
+    line = Line(words, COMMANDS, SHARED, lambda line: _place(line).aliases())
     return [(text, _one_line(said)) for text, said in _candidates(line) if text.startswith(line.last) and text.isprintable()]
 
 
@@ -40,7 +40,7 @@ def is_open(candidate: str) -> bool:
 
 def _candidates(line: Line) -> Candidates:
     last = line.last
-    if line.asked is not None:
+    if line.asked is not None and not line.goes_on(last):
         return _of_kind(line.asked[1], last, line)
     if last.startswith("-") and not line.behind_dashes:
         name, equals, value = last.partition("=")
@@ -49,8 +49,16 @@ def _candidates(line: Line) -> Candidates:
             return [(f"{name}={text}", said) for text, said in _of_kind(option[1], value, line)]
         return _options(line)
     if line.expects_command:
-        return list(line.command[0].items())
+        return [*line.command[0].items(), *(() if line.path else _of_the_user(line))]
     return _of_kind(_kind_of_word(line), last, line)
+
+
+def _of_the_user(line: Line) -> Candidates:
+    """Aliases and plug-ins: commands that are not ours."""
+    place = _place(line)
+    aliases = [(name, f"alias: {text}") for name, text in sorted(place.aliases().items()) if name not in COMMANDS]
+    known = {*COMMANDS, *(name for name, _ in aliases)}
+    return [*aliases, *((name, "plug-in") for name in sorted(set(place.plugins()) - known))]
 
 
 def _kind_of_word(line: Line) -> Kind:
@@ -84,11 +92,11 @@ def _worth_showing(names: tuple[str, ...], *, short: bool) -> Sequence[str]:
 def _of_kind(kind: Kind, word: str, line: Line) -> Candidates:
     if isinstance(kind, tuple):
         return [(choice, "") for choice in kind]
-    if kind == "key=file":
-        return _contents_by_key(word, line)
-    found = _FROM_DISK.get(kind)
-    if found:
-        return found(word, _place(line))
+    kind = kind.removesuffix("?")
+    if kind in _FROM_LINE:
+        return _FROM_LINE[kind](word, line)
+    if kind in _FROM_DISK:
+        return _FROM_DISK[kind](word, _place(line))
     look = _FROM_STORE.get(kind)
     if look is None:
         return []
@@ -98,10 +106,36 @@ def _of_kind(kind: Kind, word: str, line: Line) -> Candidates:
 
 
 def _place(line: Line) -> Place:
-    """Where the line is to be looked up; goes to the folder of `-C`."""
+    """Where the line is to be looked up; goes to the folder of `-C`, once."""
     from nessie_cli.workspace.glance import Place
 
-    return Place({name: line.values[name][-1] for name in ("--store", "--profile", "--ref") if name in line.values}, line.values.get("-C", ()))
+    if line.place is None:
+        options: dict[str, str] = {name: line.values[name][-1] for name in ("--store", "--profile", "--ref") if name in line.values}
+        line.place = Place(options, line.values.get("-C", ()))
+    return line.place
+
+
+# -- what the line itself and the tables tell -------------------------------------------------------------------------------------------
+
+
+def _pages(_: str, line: Line) -> Candidates:
+    """Commands and topics; behind a command those below it."""
+    command = COMMANDS.get(" ".join(line.words))
+    return [*(command[0].items() if command else ()), *(TOPICS.items() if not line.words else ())]
+
+
+def _settings(_: str, __: Line) -> Candidates:
+    return list(SETTINGS.items())
+
+
+def _contents_by_key(word: str, line: Line) -> Candidates:
+    key, equals, path = word.partition("=")
+    if equals:
+        return [(f"{key}={found}", said) for found, said in _files(path)]
+    return [(text if is_open(text) else f"{text}=", said) for text, said in _of_kind("key", word, line)]
+
+
+_FROM_LINE: Mapping[str, Callable[[str, Line], Candidates]] = {"page": _pages, "setting": _settings, "key=file": _contents_by_key}
 
 
 # -- what is looked up on the disk ----------------------------------------------------------------------------------------------------
@@ -131,13 +165,6 @@ def _staged(_: str, place: Place) -> Candidates:
 
 def _profiles(_: str, place: Place) -> Candidates:
     return [(name, "") for name in place.profiles()]
-
-
-def _contents_by_key(word: str, line: Line) -> Candidates:
-    key, equals, path = word.partition("=")
-    if equals:
-        return [(f"{key}={found}", said) for found, said in _files(path)]
-    return [(text if is_open(text) else f"{text}=", said) for text, said in _of_kind("key", word, line)]
 
 
 _FROM_DISK: Mapping[str, Callable[[str, Place], Candidates]] = {

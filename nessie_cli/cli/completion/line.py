@@ -5,7 +5,9 @@ from __future__ import annotations
 # Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from nessie_cli.workspace.glance import Place
 
     Kind = str | tuple[str, ...]
     Option = tuple[tuple[str, ...], Kind, bool, str]
@@ -16,10 +18,18 @@ class Line:
     """The words behind `nessie`, the last one unfinished, read with the table of commands.
 
     `path` is the command so far, `given` the options in it, `values` their values by every name, `position` the number of words before the last
-    that are neither option nor value. `asked` is the option whose value the last word is.
+    that are neither option nor value. `asked` is the option whose value the last word is. `aliases` are asked for where a word is no command.
     """
 
-    def __init__(self, words: Sequence[str], commands: Mapping[str, Command], shared: Sequence[Option]) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        commands: Mapping[str, Command],
+        shared: Sequence[Option],
+        aliases: Callable[[Line], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        self._aliases = aliases
+        self.place: Place | None = None
         self._commands = commands
         self._shared = shared
         self.path = ""
@@ -47,6 +57,10 @@ class Line:
         """Whether the last word is the name of a command."""
         return bool(self.command[0]) and not self.behind_dashes
 
+    def goes_on(self, word: str) -> bool:
+        """Whether a word behind an option, whose value may be left out, is already the next option."""
+        return self.asked is not None and word.startswith("-") and self.asked[1][-1:] == "?"
+
     def option(self, name: str) -> Option | None:
         """The option with this name."""
         return next((option for option in self.options if name in option[0]), None)
@@ -57,10 +71,12 @@ class Line:
         return values[-1] if values else None
 
     def _take(self, word: str) -> None:
-        if self.asked is not None:
+        if self.asked is not None and not self.goes_on(word):
             self._give(self.asked, word)
             self.asked = None
-        elif self.behind_dashes or not word.startswith("-") or word == "-":
+            return
+        self.asked = None
+        if self.behind_dashes or not word.startswith("-") or word == "-":
             self._take_word(word)
         elif word == "--":
             self.behind_dashes = True
@@ -74,8 +90,12 @@ class Line:
         below = f"{self.path} {word}".strip()
         if self.expects_command and below in self._commands:
             self.path = below
-        else:
-            self.words.append(word)
+            return
+        if not self.path and not self.words and (meant := self._aliases(self).get(word)):
+            for part in _parts(meant):
+                self._take(part)
+            return
+        self.words.append(word)
 
     def _take_letters(self, letters: str) -> None:
         """Short options written together; what follows one that takes a value is its value."""
@@ -99,3 +119,12 @@ class Line:
     def _give(self, option: Option, value: str) -> None:
         for name in option[0]:
             self.values.setdefault(name, []).append(value)
+
+
+def _parts(alias: str) -> list[str]:
+    """The words of an alias; what takes quotes apart costs more than all the rest."""
+    if not any(c in alias for c in "\"'\\"):
+        return alias.split()
+    import shlex
+
+    return shlex.split(alias)

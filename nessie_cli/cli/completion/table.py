@@ -1,7 +1,7 @@
 """Every command and option, for completion. Written by `make docs` from the command tree; not to be edited.
 
 A command is: the commands below it with their help, its options, what its words are, whether the last of them repeats, what stands behind `--`.
-An option is: its names, what its value is (nothing for a flag), whether it can be repeated, its help.
+An option is: its names, what its value is (nothing for a flag; with `?` it may be left out), whether it can be repeated, its help.
 """
 # ruff: noqa: E501
 # fmt: off
@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--workspace",), "", False, "The settings of this workspace."),
             (("--repository",), "", False, "The settings of the repository, which every client meets."),
         ),
-        ("key",),
+        ("setting",),
         False,
         "",
     ),
@@ -102,7 +102,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--workspace",), "", False, "The settings of this workspace."),
             (("--repository",), "", False, "The settings of the repository, which every client meets."),
         ),
-        ("key", "-"),
+        ("setting", "-"),
         False,
         "",
     ),
@@ -113,7 +113,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--workspace",), "", False, "The settings of this workspace."),
             (("--repository",), "", False, "The settings of the repository, which every client meets."),
         ),
-        ("key",),
+        ("setting",),
         False,
         "",
     ),
@@ -237,9 +237,10 @@ COMMANDS: Mapping[str, Command] = {
     "content list": (
         {},
         (
-            (("--type",), ("iceberg-table", "iceberg-view", "namespace", "delta-table", "udf"), False, "Only contents of this type."),
+            (("--type", "-t"), ("iceberg-table", "iceberg-view", "namespace", "delta-table", "udf"), False, "Only contents of this type."),
+            (("--filter",), "-", False, "Only keys that this is true for, about `entry`."),
             (("--tree",), "", False, "Show the keys as a tree."),
-            (("--at",), "revision", False, "Where to look; HEAD, when it is left out."),
+            (("--at", "-r"), "revision", False, "Where to look; HEAD, when it is left out."),
         ),
         ("key",),
         False,
@@ -270,20 +271,109 @@ COMMANDS: Mapping[str, Command] = {
         False,
         "",
     ),
+    "restore": (
+        {},
+        (
+            (("--source", "-s"), "revision", False, "The revision that has the wanted state."),
+            (("--recursive", "-r"), "", False, "All that is below the keys as well."),
+            (("-m", "--message"), "-", True, "Commit the whole batch in the same step."),
+        ),
+        ("key",),
+        True,
+        "",
+    ),
+    "revert": (
+        {},
+        (
+            (("-m", "--message"), "-", True, "The message."),
+            (("--no-commit", "-n"), "", False, "Only stage it."),
+            (("--ours",), "key", True, "Keep the target's state of this key."),
+            (("--theirs",), "key", True, "Take the source's state of this key."),
+            (("--dry-run",), "", False, "Say what would happen, and write nothing."),
+        ),
+        ("revision",),
+        False,
+        "",
+    ),
+    "stash": (
+        {"push": "Put the staged batch aside; nothing is staged then.", "list": "List the batches that were put aside, newest first.", "show": "Show the operations of a batch that was put aside.", "pop": "Stage a batch that was put aside, and forget that it was.", "apply": "Stage a batch that was put aside, and keep it aside as well.", "drop": "Forget a batch that was put aside."},
+        (
+        ),
+        (),
+        False,
+        "",
+    ),
+    "stash push": (
+        {},
+        (
+            (("-m", "--message"), "-", False, "What it is, for the list."),
+        ),
+        (),
+        False,
+        "",
+    ),
+    "stash list": (
+        {},
+        (
+        ),
+        (),
+        False,
+        "",
+    ),
+    "stash show": (
+        {},
+        (
+        ),
+        ("-",),
+        False,
+        "",
+    ),
+    "stash pop": (
+        {},
+        (
+        ),
+        ("-",),
+        False,
+        "",
+    ),
+    "stash apply": (
+        {},
+        (
+        ),
+        ("-",),
+        False,
+        "",
+    ),
+    "stash drop": (
+        {},
+        (
+        ),
+        ("-",),
+        False,
+        "",
+    ),
     "log": (
         {},
         (
-            (("-n", "--max-count"), "-", False, "At most N commits."),
+            (("-n", "--max-count", "--number"), "-", False, "At most N commits."),
+            (("--skip",), "-", False, "Leave the first N out."),
             (("--oneline",), "", False, "One line per commit."),
             (("--graph",), "", False, "Draw how the commits hang together."),
             (("--stat",), "", False, "Count what each commit created (+), updated (~), deleted (-), renamed (>)."),
+            (("--name-status",), "", False, "The keys of each commit: A created, M updated, D deleted, R renamed."),
+            (("-p", "--patch"), "", False, "What each commit changed, field by field."),
             (("--all",), "", False, "The commits of every branch and tag."),
             (("--since", "--after"), "-", False, "Commits made then or later."),
             (("--until", "--before"), "-", False, "Commits made then or earlier."),
-            (("--author",), "-", False, "An author matches this regular expression."),
+            (("--author",), "-", True, "An author matches this regular expression; repeat it."),
+            (("--committer",), "-", True, "The committer matches; repeat it."),
             (("--grep",), "-", False, "The message matches this regular expression."),
+            (("-i", "--ignore-case"), "", False, "Upper and lower case are the same in these expressions."),
+            (("--filter",), "-", False, "This expression holds, about `commit` and `operations`."),
+            (("--merges", "--no-merges"), "", False, "Only merges, or none."),
             (("--first-parent",), "", False, "Do not follow merged branches."),
             (("--reverse",), "", False, "Oldest first."),
+            (("-x", "--extended"), "", False, "The operations as well, in JSON."),
         ),
         ("range",),
         False,
@@ -292,6 +382,7 @@ COMMANDS: Mapping[str, Command] = {
     "show": (
         {},
         (
+            (("--deep",), "", False, "Also what the metadata files of Iceberg contents say: columns, rows, files."),
         ),
         ("revision",),
         False,
@@ -302,6 +393,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("--stat",), "", False, "Only which fields differ."),
             (("--name-status",), "", False, "Only keys: A created, M updated, D deleted, R renamed."),
+            (("--deep",), "", False, "Also what the metadata files of Iceberg contents say: columns, rows, files."),
             (("--exit-code",), "", False, "Exit with 1 where anything differs."),
         ),
         ("range", "revision"),
@@ -313,6 +405,14 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("-l", "--list"), "", False, "List; with a name or a pattern only those."),
             (("--contains",), "revision", False, "List those that have this commit."),
+            (("--no-contains",), "revision", False, "List those that have it not."),
+            (("--merged",), "revision?", False, "List those that are merged into this one (HEAD)."),
+            (("--no-merged",), "revision?", False, "List those that are not."),
+            (("--points-at",), "revision", False, "List those that stand at this commit."),
+            (("--filter",), "-", False, "List those that this is true for: `ref`, `commit`, `refMeta`."),
+            (("--sort",), ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind"), False, "List by name, time, ahead or behind; -time: newest first."),
+            (("--show-current",), "", False, "Print the name of the current reference."),
+            (("-x", "--extended"), "", False, "List with ahead, behind and last commit, as -v does."),
             (("-d", "--delete"), "", False, "Delete the named ones."),
             (("-m", "--move"), "", False, "Rename: OLD NEW."),
             (("-f", "--force"), "", False, "Point elsewhere: NAME TARGET."),
@@ -331,6 +431,14 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("-l", "--list"), "", False, "List; with a name or a pattern only those."),
             (("--contains",), "revision", False, "List those that have this commit."),
+            (("--no-contains",), "revision", False, "List those that have it not."),
+            (("--merged",), "revision?", False, "List those that are merged into this one (HEAD)."),
+            (("--no-merged",), "revision?", False, "List those that are not."),
+            (("--points-at",), "revision", False, "List those that stand at this commit."),
+            (("--filter",), "-", False, "List those that this is true for: `ref`, `commit`, `refMeta`."),
+            (("--sort",), ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind"), False, "List by name, time, ahead or behind; -time: newest first."),
+            (("--show-current",), "", False, "Print the name of the current reference."),
+            (("-x", "--extended"), "", False, "List with ahead, behind and last commit, as -v does."),
             (("-d", "--delete"), "", False, "Delete the named ones."),
             (("-m", "--move"), "", False, "Rename: OLD NEW."),
             (("-f", "--force"), "", False, "Point elsewhere: NAME TARGET."),
@@ -446,6 +554,14 @@ COMMANDS: Mapping[str, Command] = {
         False,
         "",
     ),
+    "help": (
+        {},
+        (
+        ),
+        ("page",),
+        True,
+        "",
+    ),
     "completion": (
         {},
         (
@@ -463,3 +579,7 @@ COMMANDS: Mapping[str, Command] = {
         "",
     ),
 }
+
+TOPICS: Mapping[str, str] = {"revisions": "how commits, ranges and keys are named", "conflicts": "what each conflict means and how it is resolved", "stores": "where a repository is kept, and how it is named", "json": "the JSON that nessie prints", "exit-status": "what the exit codes of nessie mean"}
+
+SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch or pattern of branches: no-delete, no-rewind, merge-only.", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}

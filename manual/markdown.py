@@ -1,0 +1,60 @@
+"""Pages as Markdown for `docs/reference/`, with links between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from manual.document import INLINE, Block, Code, Page, Paragraph
+
+NOTE = "<!-- Written by `make docs`; the texts are in manual/ and in the commands. -->\n"
+
+
+def page(of: Page) -> str:
+    """The whole file."""
+    lines = [NOTE, f"# {of.title}", "", f"{linked(of.summary)[:1].upper()}{linked(of.summary)[1:]}", ""]
+    if of.aliases:
+        lines += ["Also: " + ", ".join(f"`{alias.replace('-', ' ', 1)}`" for alias in of.aliases), ""]
+    for section in of.sections:
+        heading = [f"## {section.title.capitalize()}", ""] if section.title else []
+        lines += [*heading, *_blocks(section.blocks)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def index(pages: Sequence[Page]) -> str:
+    """The list of all pages."""
+    lines = [NOTE, "# Reference", "", "Every page is also a manual page: `nessie help log`, `nessie help revisions`, `man nessie-log`.", ""]
+    for number, title in ((1, "Commands"), (7, "Concepts")):
+        lines += [f"## {title}", ""]
+        lines += [f"- [{p.title}]({p.name}.md): {linked(p.summary)}" for p in pages if p.number == number]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            yield linked(block.text)
+        elif isinstance(block, Code):
+            yield from _code(block, "")
+        else:
+            for item in block.items:
+                yield f"- {linked(item.term)}: {linked(item.text)}" if item.term else f"- {linked(item.text)}"
+                for code in item.blocks:
+                    yield from _code(code, "  ")
+        yield ""
+
+
+def _code(block: Code, indent: str) -> Iterator[str]:
+    yield f"{indent}```{block.language}"
+    yield from (indent + line for line in block.lines)
+    yield f"{indent}```"
+
+
+def linked(text: str) -> str:
+    """A text whose mentions of pages are links; words in capitals and angles stay what they are."""
+    return INLINE.sub(_link, text).replace("<", "&lt;") if "<" in re.sub(r"`[^`]*`", "", text) else INLINE.sub(_link, text)
+
+
+def _link(mark: re.Match[str]) -> str:
+    return f"[{mark['page']}]({mark['page'][:-3]}.md)" if mark["page"] else mark[0]

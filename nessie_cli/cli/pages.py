@@ -1,0 +1,24 @@
+"""Where the manual pages are: beside the package in a checkout, inside of it when it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nessie_cli
+
+_PACKAGE = Path(nessie_cli.__file__).parent
+_FOLDERS = (_PACKAGE / "man", _PACKAGE.parent / "man")
+
+
+def page_names() -> list[str]:
+    """The names of all pages, `nessie-log` and its like."""
+    return sorted({file.stem for folder in _FOLDERS for file in folder.glob("man*/nessie*.*")})
+
+
+def page_source(name: str) -> str | None:
+    """The file of a page, through other names to the page itself; None where there is none."""
+    file = next((file for folder in _FOLDERS for file in folder.glob(f"man*/{name}.?")), None)
+    source = file.read_text(encoding="utf-8") if file else None
+    if source is None or not source.startswith(".so "):
+        return source
+    return page_source(Path(source.split()[1]).stem)

@@ -1,0 +1,130 @@
+r"""A manual page as lines for a terminal, without the program `man`.
+
+Reads the few requests that our own pages are made of (`.SH`, `.PP`, `.TP`, `.IP`, `.RS`, `.RE`, `.EX`, `.EE`, and fonts in a line), not roff.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nessie_cli.render.spans import Line, Span
+from nessie_cli.render.text import cells
+
+INDENT = 4
+HANG = 8
+WIDEST = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+_CHARACTERS = {"\\-": "-", "\\e": "\\", "\\&": "", "\\%": "", "\\(aq": "'", "\\(ga": "`", "\\(ha": "^", "\\(ti": "~", "\\(bu": "-"}
+_ESCAPE = r"\\f[BIR]|\\\(..|\\."
+_STYLES = {"\\fB": "key", "\\fI": "label", "\\fR": ""}
+
+Word = list[Span]
+
+
+def manual_lines(source: str, width: int) -> Iterator[Line]:
+    """The lines of a page that fit into so many columns; lines of examples stay whole."""
+    return _Page(min(width, WIDEST)).lines(source)
+
+
+class _Page:
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._indent = INDENT
+        self._hang = 0
+        self._gap = False
+        self._below_heading = False
+        self._started = False
+        self._verbatim = False
+        self._tag: Word | None = None
+        self._tag_follows = False
+
+    def lines(self, source: str) -> Iterator[Line]:
+        for line in source.splitlines():
+            if line.startswith("."):
+                yield from self._request(line)
+            elif self._verbatim:
+                yield from self._spaced([[Span(" " * (self._indent + self._hang)), *_spans(line)]])
+            elif self._tag_follows:
+                self._tag, self._tag_follows = _spans(line), False
+            else:
+                yield from self._spaced(self._filled(line))
+
+    def _request(self, line: str) -> Iterator[Line]:
+        name, _, rest = line.partition(" ")
+        if name == ".SH":
+            self._indent, self._hang, self._gap = INDENT, 0, True
+            yield from self._spaced([[Span(rest, "heading")]])
+            self._below_heading = True
+        elif name == ".PP":
+            self._hang, self._gap = 0, not self._below_heading
+        elif name in (".TP", ".IP"):
+            self._gap, self._tag_follows = not self._below_heading, name == ".TP"
+            self._hang = HANG if name == ".TP" else 2
+            self._tag = None if name == ".TP" else [Span("-")]
+        elif name in (".RS", ".RE"):
+            self._indent += INDENT if name == ".RS" else -INDENT
+        elif name in (".EX", ".EE"):
+            self._verbatim = name == ".EX"
+
+    def _spaced(self, lines: list[Line]) -> Iterator[Line]:
+        if self._gap and self._started:
+            yield []
+        self._gap, self._started, self._below_heading = False, True, False
+        yield from lines
+
+    def _filled(self, line: str) -> list[Line]:
+        tag, self._tag = self._tag, None
+        margin = self._indent + self._hang
+        found: list[Line] = []
+        row: list[Span] = [Span(" " * margin)]
+        used = margin
+        if tag is not None:
+            length = sum(cells(span.text) for span in tag)
+            row = [Span(" " * self._indent), *tag]
+            used = self._indent + length
+            if length < self._hang:
+                row.append(Span(" " * (self._hang - length)))
+                used = margin
+            else:
+                found.append(row)
+                row, used = [Span(" " * margin)], margin
+        for word in _words(_spans(line)):
+            length = sum(cells(span.text) for span in word)
+            if used > margin and used + 1 + length > self._width:
+                found.append(row)
+                row, used = [Span(" " * margin)], margin
+            if used > margin:
+                row.append(Span(" "))
+                used += 1
+            row += word
+            used += length
+        return [*found, row] if used > margin or tag is not None else found
+
+
+def _spans(line: str) -> Word:
+    found: Word = []
+    style = ""
+    position = 0
+    for escape in re.finditer(_ESCAPE, line):
+        found.append(Span(line[position : escape.start()], style))
+        if escape[0] in _STYLES:
+            style = _STYLES[escape[0]]
+        else:
+            found.append(Span(_CHARACTERS.get(escape[0], ""), style))
+        position = escape.end()
+    return [span for span in (*found, Span(line[position:], style)) if span.text]
+
+
+def _words(spans: Word) -> Iterator[Word]:
+    word: Word = []
+    for text, style in spans:
+        first, *others = text.split(" ")
+        if first:
+            word.append(Span(first, style))
+        for other in others:
+            if word:
+                yield word
+            word = [Span(other, style)] if other else []
+    if word:
+        yield word

@@ -1,0 +1,117 @@
+"""The pages, and a repository in which every example works."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load(name: str, path: Path) -> ModuleType:
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+processes = load("manual_processes", ROOT / "tests/transcripts/conftest.py")
+
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
+
+
+@pytest.fixture(scope="session")
+def tree():
+    """The command tree as the generator reads it."""
+    from manual import tree
+
+    return tree.read()
+
+
+@pytest.fixture(scope="session")
+def pages(tree):
+    """All pages by name."""
+    from manual.pages import every_page
+
+    return {page.name: page for page in every_page(tree)}
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[object]:
+    """The process that command lines are forked from."""
+    server = processes.Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory, server):
+    """What `place` copies: a repository with all that examples mention, and the files that they read. Not to be changed."""
+    nessie = processes.fresh(tmp_path_factory.mktemp("world"), server)
+    nessie.environment["NESSIE_AUTHOR"] = "ada"
+    build(nessie)
+    return nessie
+
+
+@pytest.fixture
+def place(world, tmp_path, server):
+    """A copy of the world to run one example in."""
+    copy = processes.Nessie(tmp_path / "work", tmp_path / "home", server)
+    shutil.copytree(world.folder, copy.folder)
+    shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home")
+    copy.environment["NESSIE_AUTHOR"] = "ada"
+    return copy
+
+
+@pytest.fixture
+def nothing(tmp_path, server):
+    """An empty folder."""
+    return processes.fresh(tmp_path, server)
+
+
+def table(nessie, key: str, number: int, *more: str) -> None:
+    location = f"s3://lake/{key.replace('.', '/')}/{number:05}.json"
+    nessie.ok("content", "put", key, "--type", "iceberg-table", "--metadata-location", location, "--snapshot-id", str(number), *more)
+
+
+def build(nessie) -> None:
+    nessie.ok("init")
+    for namespace in ("db", "db.sales"):
+        nessie.ok("content", "put", namespace, "--type", "namespace", "-m", f"add {namespace}")
+    tables = ("db.orders", "db.items", "db.customers", "db.sales.orders", "db.sales.items", "db.sales.units")
+    for key in tables:
+        table(nessie, key, 1, "-m", f"add {key}")
+    nessie.ok("tag", "v1.2")
+    nessie.ok("tag", "v1")
+    for number, key in enumerate((*tables[:4], "db.orders"), 2):
+        table(nessie, key, number, "-m", f"nightly load {number}")
+    table(nessie, "db.rates", 1, "-m", "add db.rates")
+    table(nessie, "db.sales.units", 9, "-m", "count units anew")
+    nessie.ok("branch", "feature")
+    nessie.ok("branch", "release")
+    for number, key in enumerate(("db.sales.items", "db.sales.orders", "db.customers"), 20):
+        table(nessie, key, number, "-m", f"feature: {key}", "--ref", "feature")
+    (nessie.folder / "other/.nessie").mkdir(parents=True)
+    (nessie.folder / "other/.nessie/config.toml").write_text('store = "../.nessie/store.sqlite"\n')
+    files(nessie.folder)
+
+
+def files(folder: Path) -> None:
+    """What examples read."""
+    (folder / "message.txt").write_text("nightly load\n\nOne line more.\n")
+    table_ = '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/x.json", "snapshotId": 5, "schemaId": 0, "specId": 0, "sortOrderId": 0}'
+    (folder / "orders.json").write_text(table_)
+    (folder / "operations.json").write_text(f'[{{"type": "PUT", "key": {{"elements": ["bulk"]}}, "content": {table_}}}]')
+    metadata = (ROOT / "tests/manual/table-metadata.json").read_text()
+    (folder / "00002.json").write_text(metadata)

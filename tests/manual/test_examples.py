@@ -1,0 +1,197 @@
+"""Every example of every `--help` and of every page has been run: here.
+
+Examples of a command stand alone: each runs in a copy of one world. Those of one block of a page run one after the other. A hash in an example stands
+for one of the world's commits, and paths of servers and buckets for files of the test.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from nessie_cli.cli.registry import COMMANDS
+
+HASH = "8f31c0de"
+
+
+class Needs(NamedTuple):
+    """What an example needs, and what it answers, where that is not the usual."""
+
+    before: tuple[str, ...] = ()
+    code: int = 0
+    hash: str = "main"
+
+
+NEEDS = {
+    "nessie branch -f feature main~2 --expected-hash 8f31c0de": Needs(hash="feature"),
+    "nessie branch feature": Needs(("nessie branch -d feature",)),
+    "nessie cherry-pick feature~1 feature --theirs db.sales.orders": Needs(("nessie content put db.sales.orders --snapshot-id 99 -m theirs",)),
+    "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run": Needs(("nessie content delete db.rates",)),
+    "nessie commit -m 'nightly load'": Needs(("nessie content delete db.rates",)),
+    "nessie config get author": Needs(("nessie config set author Ada",)),
+    "nessie config get profile.work.store --user": Needs(("nessie config set profile.work.store sqlite:////srv/catalog.sqlite --user",)),
+    "nessie config get protect.main --repository": Needs(("nessie config set protect.main no-delete --repository",)),
+    "nessie config unset alias.lg": Needs(("nessie config set alias.lg 'log --oneline'",)),
+    "nessie config unset default-profile --user": Needs(("nessie config set default-profile work --user",)),
+    "nessie config unset protect.main --repository": Needs(("nessie config set protect.main no-delete --repository",)),
+    "nessie content delete db.orders db.items db": Needs(
+        ("nessie content delete db.customers db.rates db.sales.orders db.sales.items db.sales.units db.sales",)
+    ),
+    "nessie content put db --type namespace -m 'add db'": Needs(("nessie content rename db.rates rates",)),
+    "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(("nessie content delete db.sales.orders -m 'make room'",)),
+    "nessie diff main feature --exit-code --json": Needs(code=1),
+    "nessie reset db.orders": Needs(("nessie content delete db.orders",)),
+    "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~3"),
+    "nessie show 8f31c0de -- db.sales.orders": Needs(hash="feature~1"),
+    "nessie stash apply 1": Needs(("nessie content delete db.rates", "nessie stash", "nessie content delete db.orders", "nessie stash")),
+    "nessie stash drop 2": Needs(("nessie content delete db.rates", "nessie stash") * 3),
+    "nessie stash drop": Needs(("nessie content delete db.rates", "nessie stash")),
+    "nessie stash pop": Needs(("nessie content delete db.rates", "nessie stash")),
+    "nessie stash push -m 'half of the rename'": Needs(("nessie content delete db.rates",)),
+    "nessie stash show 1 --json": Needs(("nessie content delete db.rates", "nessie stash") * 2),
+    "nessie stash show": Needs(("nessie content delete db.rates", "nessie stash")),
+    "nessie stash": Needs(("nessie content delete db.rates",)),
+    "nessie switch -": Needs(("nessie switch feature",)),
+    "nessie tag -d release-1": Needs(("nessie tag release-1",)),
+    "nessie tag v1 main~1": Needs(("nessie tag -d v1",)),
+    "nessie transplant 8f31c0de": Needs(hash="feature~2"),
+}
+"""By example; those that are not here need nothing. One that no command shows any more is an error."""
+
+
+def examples() -> list[str]:
+    """The examples of all commands, each once."""
+    entries = [entry for top in COMMANDS.values() for entry in (top.children or {"": top}).values()]
+    modules = dict.fromkeys(entry.module for entry in entries)
+    return list(dict.fromkeys(example for module in modules for example in import_module(f"nessie_cli.cli.commands.{module}").EXAMPLES))
+
+
+def run(nessie, line: str, code: int = 0, hash_: str = ""):
+    """Run one line as a shell would; no shell is needed, and none is used."""
+    if hash_ and HASH in line:
+        found = nessie.ok("log", "-n", "1", "--json", hash_).json["logEntries"][0]["commitMeta"]["hash"]
+        line = line.replace(HASH, found[:8])
+    words = [on_this_machine(nessie, word) for word in shlex.split(line, comments=True)]
+    assert words[0] == "nessie", line
+    assert not {"|", ">", "<", "&&", ";"} & set(words), f"{line}: needs a shell"
+    outcome = nessie(*words[1:])
+    assert outcome.code == code, (line, outcome)
+    return outcome
+
+
+def on_this_machine(nessie, word: str) -> str:
+    for folder in ("/srv/", "/var/lib/"):
+        if folder in word:
+            elsewhere = nessie.folder / "elsewhere on this machine"
+            elsewhere.mkdir(exist_ok=True)
+            word = word.replace(folder, f"{elsewhere}/")
+    return str(nessie.folder / "00002.json") if word == "s3://lake/db/orders/00002.json" else word
+
+
+EXAMPLES = [example for example in examples() if not example.startswith("nessie serve")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_a_command_works(example, request):
+    nessie = request.getfixturevalue("nothing" if example.startswith("nessie init") else "place")
+    needs = NEEDS.get(example, Needs())
+    for line in needs.before:
+        run(nessie, line)
+
+    run(nessie, example, needs.code, needs.hash)
+
+
+def test_needs_are_of_examples_that_there_are():
+    assert NEEDS.keys() - set(EXAMPLES) == set()
+
+
+@pytest.mark.parametrize("example", [example for example in examples() if example.startswith("nessie serve")])
+def test_a_server_of_an_example_starts_and_ends(example, place):
+    run(place, "nessie init --store sqlite:////srv/catalog.sqlite made-for-the-server")
+    words = [on_this_machine(place, word) for word in shlex.split(example)[1:]]
+    # Port 0 is any free one; of an option that is given twice the last one counts.
+    command = [sys.executable, "-m", "nessie_cli", *words, "--port", "0"]
+    with subprocess.Popen(command, cwd=place.folder, env=place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.terminate()
+        rest = process.stdout.read()
+    assert "http://127.0.0.1:" in first, (first, rest)
+    assert process.returncode == 0, (first, rest)
+
+
+class Block(NamedTuple):
+    """A block of command lines on a page, each with the output that is shown for it."""
+
+    page: str
+    lines: tuple[str, ...]
+
+    def steps(self) -> Iterator[tuple[str, str]]:
+        shown: list[str] = []
+        command = ""
+        for line in (*self.lines, "$ "):
+            if not line.startswith("$ "):
+                shown.append(line)
+                continue
+            if command:
+                yield command, "\n".join(shown)
+            command, shown = line[2:], []
+
+
+def blocks() -> list[Block]:
+    """The console blocks of the hand-written texts."""
+    files = sorted((Path(__file__).parents[2] / "manual/texts").glob("*.md"))
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    fences = re.compile(r"^ *```console\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+    return [Block(name, tuple(match[1].splitlines())) for name, text in texts.items() for match in fences.finditer(text)]
+
+
+@pytest.mark.parametrize("block", blocks(), ids=lambda block: f"{block.page}: {block.lines[0][2:60]}")
+def test_what_a_page_shows_works(block, place):
+    assert block.lines[0].startswith("$ ")
+    for command, shown in block.steps():
+        code = re.search(r" # exit (\d+)$", command)
+        outcome = run(place, command, int(code[1]) if code else 0)
+        if shown:
+            assert without_what_changes(outcome.json, json.loads(shown)) == json.loads(shown), command
+
+
+def without_what_changes(found, shown):
+    """The document, with `...` where the page says that anything may stand."""
+    if shown == "...":
+        return shown
+    if isinstance(found, dict) and isinstance(shown, dict):
+        return {name: without_what_changes(value, shown.get(name)) for name, value in found.items()}
+    if isinstance(found, list) and isinstance(shown, list) and len(found) == len(shown):
+        return [without_what_changes(a, b) for a, b in zip(found, shown, strict=True)]
+    return found
+
+
+def test_an_output_that_is_not_as_shown_is_found():
+    shown = {"a": "...", "b": [{"c": 1}]}
+
+    assert without_what_changes({"a": 7, "b": [{"c": 1}]}, shown) == shown
+    assert without_what_changes({"a": 7, "b": [{"c": 2}]}, shown) != shown
+    assert without_what_changes({"a": 7, "b": [{"c": 1}], "new": 1}, shown) != shown
+
+
+def test_every_page_that_shows_commands_is_run(pages):
+    shown = {
+        page.name for page in pages.values() for section in page.sections for block in section.blocks if getattr(block, "language", "") == "console"
+    }
+    by_hand = {block.page for block in blocks()}
+    with_examples = {name for name in shown - by_hand if pages[name].number == 1}
+
+    assert shown == by_hand | with_examples
+    for name in with_examples:
+        lines = next(section for section in pages[name].sections if section.title == "EXAMPLES").blocks[0].lines
+        assert {line.removeprefix("$ ") for line in lines} <= set(examples())
