@@ -59,6 +59,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     source_hash = commit(call.repository, spec, "Source hash")
     source = "" if body.source == DETACHED else body.source
     options = MergeOptions(meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run)
+    _check_dropped(call, body, branch, source_hash)
     try:
         return _with_untouched(call, call.repository.merge(branch.name, f"{source}@{source_hash}", options), body, source_hash)
     except MergeConflict as conflict:
@@ -68,14 +69,33 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         raise MergeConflict(conflict.message, conflict.conflicts, result) from None
 
 
+def _check_dropped(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> None:
+    """Refuse a DROP for a key that neither the source nor the merge base has: a repository takes it for done, the API for a mistake."""
+    asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+    if not asked:
+        return
+    base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
+    if base in (source_hash, NO_ANCESTOR):
+        return
+    there = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+    if unused := [key.plain for key in asked if key not in there]:
+        names = ", ".join(unused)
+        raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]")
+
+
 def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_hash: str) -> MergeResult:
-    """The answer of a merge whose default is DROP: the API lists every key that the source or the merge base has, touched or not."""
+    """The answer of a merge that drops keys: the API lists each of them that the source or the merge base has, touched or not."""
     base = result.common_ancestor
-    if body.default_behavior is not MergeBehavior.DROP or base is None or base == source_hash:
+    if base is None or base == source_hash:
         return result
-    known = {detail.key for detail in result.details} | {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
-    both = {entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")}
-    return structs.replace(result, details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in sorted(both - known))))
+    if body.default_behavior is MergeBehavior.DROP:
+        kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
+        dropped = {entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")} - kept
+    else:
+        asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+        dropped = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)} if asked else set()
+    missing = sorted(dropped - {detail.key for detail in result.details})
+    return structs.replace(result, details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)))
 
 
 def post_transplant(call: Call) -> Answer:

@@ -1,0 +1,39 @@
+"""Requests made up from our own OpenAPI document: no answer is a fault of the server, and each has the shape that the document says."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from nessie_cli import connect
+from nessie_cli.server.openapi import openapi
+from tests.server.client import EMPTY, Client, namespace, put
+from tests.server.serving import serving
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed (group dev)")
+checks = pytest.importorskip("schemathesis.checks")
+conformance = pytest.importorskip("schemathesis.specs.openapi.checks")
+
+SCHEMA = schemathesis.openapi.from_dict(openapi())
+HELD = [
+    checks.not_a_server_error,
+    conformance.status_code_conformance,
+    conformance.content_type_conformance,
+    conformance.response_schema_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server with something to find."""
+    with connect("memory:") as repository, serving(repository) as found:
+        client = Client(found)
+        client.commit("main", EMPTY, put("db", content=namespace("db")), put("db", "t"), put("db", "u"))
+        client.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": client.head()})
+        yield found
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_any_request_gets_an_answer_of_the_described_shape(case, url):
+    case.call_and_validate(base_url=url, checks=HELD)
