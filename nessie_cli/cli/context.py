@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,7 @@ class Invocation:
         self.answered = False
         self.resolutions: Resolutions | None = None
         self.renames: Mapping[ContentKey, ContentKey] = {}
+        self.staged_keys: Collection[ContentKey] = ()
         self._repository: Repository | None = None
 
     @staticmethod

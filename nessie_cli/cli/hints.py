@@ -17,7 +17,7 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
     if isinstance(error, errors.AmbiguousHash):
         return [f"  {hash_[:16]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
-        return _near_names(error, call)
+        return _unrelated(error) or _near_names(error, call)
     if isinstance(error, errors.StoreNotFound) and "nessie init" not in error.message:
         return ["`nessie init --store URL` makes a store"]
     if isinstance(error, errors.OutcomeUnknown):
@@ -25,6 +25,11 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
     if isinstance(error, errors.DamagedObject):
         return ["`nessie fsck` lists everything that is damaged"]
     return []
+
+
+def _unrelated(error: errors.NotFound) -> list[str]:
+    shares_nothing = error.message.startswith("No common ancestor")
+    return ["Their histories share nothing; `nessie merge --unrelated` merges them all the same"] if shares_nothing else []
 
 
 def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.resolutions import Resolutions, command_line
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
 from nessie_cli.repository.base import MergeOptions
 
 
@@ -32,6 +32,7 @@ class Choices(NamedTuple):
     theirs: Sequence[str] = ()
     resolve: Sequence[str] = ()
     follow_renames: bool = False
+    unrelated: bool = False
     expected_hash: str | None = None
 
 
@@ -47,6 +48,7 @@ def merge_options(call: Invocation, branch: str, choices: Choices) -> MergeOptio
         behaviors=list(_behaviors(call, branch, choices)),
         default_behavior=MergeBehavior(choices.behavior.name),
         follow_renames=choices.follow_renames,
+        unrelated=choices.unrelated,
         expected_hash=call.repository().resolve(call.revision(expected)).hash if expected else None,
         dry_run=choices.dry_run,
     )
@@ -106,16 +108,37 @@ def show_result(call: Invocation, result: MergeResult, verb: str, source: str) -
 
 def merge_resolutions(call: Invocation, branch: str) -> Resolutions:
     """The same command again with the decision added; what needs a namespace first says how to make it."""
+    from nessie_cli.cli.options import carried
+
     again = [word for word in call.argv if word not in ("--dry-run", "--json", "--jsonl")]
+    here = [word for word in carried(call.options) if word not in (call.options.ref, "--ref")]
 
     def resolutions(conflict: Conflict) -> Sequence[str]:
         if conflict.key is None:
             return ()
         key = str(conflict.key)
         if conflict.type is ConflictType.NAMESPACE_ABSENT:
-            return (command_line("content", "put", key, "--type", "namespace", "-m", f"add {key}", "--ref", branch),)
+            return (command_line(*here, "--ref", branch, "content", "put", key, "--type", "namespace", "-m", f"add {key}"),)
+        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            return (command_line(*again, "--ours", key),)
+        if conflict.type is ConflictType.NOT_A_NAMESPACE:
+            return (command_line(*here, "--ref", branch, "content", "replace", key, "--type", "namespace", "-m", f"make {key} a namespace"),)
         lines = [command_line(*again, "--theirs", key), command_line(*again, "--ours", key)]
         renamed = conflict.source_rename or conflict.target_rename
         return [command_line(*again, "--follow-renames"), *lines] if renamed else lines
 
     return resolutions
+
+
+def refuse_strangers(ours: Sequence[str], changed: Callable[[KeyRange], Iterable[ContentKey]]) -> None:
+    """Raise `InvalidInput` for a key of `--ours` that is no part of what is merged: the repository takes it for no decision at all."""
+    keys = tuple(map(ContentKey.parse, ours))
+    if not keys:
+        return
+    found = set(changed(KeyRange(keys=keys)))
+    for key in keys:
+        if key not in found:
+            from nessie_cli.cli.suggestions import did_you_mean
+
+            near = did_you_mean(str(key), map(str, changed(KeyRange())))
+            raise InvalidInput(f"--ours {key}: what is merged does not change this key{near}")

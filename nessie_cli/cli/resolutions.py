@@ -69,45 +69,101 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def batch_resolutions(head: str | None, renames: Mapping[ContentKey, ContentKey] | None = None) -> Resolutions:
-    """How to resolve the conflicts of the staged batch: stage again what has then seen the state at `head`, or take the operation out.
+def batch_resolutions(call: Invocation, head: str | None) -> Resolutions:
+    """How to resolve the conflicts of staged operations: stage again what has then seen the state at `head`, or take the operation out.
 
-    `renames` are those of the batch: half a rename cannot be staged again.
+    Without a workspace there is nothing staged: then each line commits by itself. Half a rename cannot be staged again.
     """
-    moved = renames or {}
+    seen = ("--expected-hash", head[:HASH_DIGITS]) if head else ()
+    moved = call.renames
 
     def resolutions(conflict: Conflict) -> list[str]:
         key = conflict.key
-        if key is None:
-            return []
+        if key is None or "--batch" in call.argv:
+            return _with_hash(call, head)
         if special := _SPECIAL.get(conflict.type):
-            return special(key)
-        seen = ("--expected-hash", head[:HASH_DIGITS]) if head else ()
+            return special(call, key)
+        out = _reset(call, [key])
         if key in moved:
-            again = [command_line("content", "rename", str(key), str(moved[key]), *seen)] if conflict.actual else []
-        elif key in moved.values():
-            again = []
-        else:
-            again = _again(conflict, str(key), seen)
-        return [*again, command_line("reset", str(key))]
+            return [_staging(call, ["rename"], [key, moved[key]], seen), *out] if conflict.actual else out
+        return out if key in moved.values() else [*_again(call, conflict, key, seen), *out]
 
     return resolutions
 
 
-_SPECIAL: Mapping[ConflictType, Callable[[ContentKey], list[str]]] = {
-    ConflictType.NAMESPACE_ABSENT: lambda key: [command_line("content", "put", str(key), "--type", "namespace")],
-    ConflictType.NAMESPACE_NOT_EMPTY: lambda key: [command_line("content", "list", str(key)), command_line("reset", str(key))],
-    ConflictType.NOT_A_NAMESPACE: lambda key: [command_line("content", "show", str(key))],
+def _with_hash(call: Invocation, head: str | None) -> list[str]:
+    """The same command once more, on the state there is now; nothing where it did not say which state it expects."""
+    words = list(call.argv)
+    for option in ("--expected-hash", "-c"):
+        if head and option in words[:-1]:
+            words[words.index(option) + 1] = head[:HASH_DIGITS]
+            return [command_line(*words)]
+    return []
+
+
+def _staging(call: Invocation, verb: Sequence[str], keys: Sequence[ContentKey], options: Sequence[str] = ()) -> str:
+    """A command line of `nessie content`, on the same store; a key that looks like an option stands behind `--`."""
+    from nessie_cli.cli.options import carried
+
+    message = () if call.workspace else ("-m", f"{verb[0]} {', '.join(map(str, keys))}")
+    texts = list(map(str, keys))
+    words = ["--", *texts] if any(text.startswith("-") for text in texts) else texts
+    behind = [*options, *message]
+    return command_line(*carried(call.options), "content", *verb, *([*behind, *words] if words[0] == "--" else [*words, *behind]))
+
+
+def _reset(call: Invocation, keys: Sequence[ContentKey]) -> list[str]:
+    from nessie_cli.cli.options import carried
+
+    if call.workspace is None or not keys:
+        return []
+    dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
+    return [command_line(*carried(call.options), "reset", *dash, *map(str, keys))]
+
+
+def _make_namespace(call: Invocation, key: ContentKey) -> list[str]:
+    return [_staging(call, ["put"], [key], ("--type", "namespace")), *_reset(call, _staged_below(call, key))]
+
+
+def _empty_namespace(call: Invocation, key: ContentKey) -> list[str]:
+    """Delete what is still in it, or keep it."""
+    from itertools import islice
+
+    from nessie_cli.model import KeyRange
+
+    below = call.repository().entries(call.head, KeyRange(prefix=key))
+    left = list(islice((entry.key for entry in below if entry.key != key and entry.key not in call.staged_keys), MOST_CHILDREN + 1))
+    if call.workspace is None:
+        left.append(key)
+    return [*([_staging(call, ["delete"], left)] if len(left) <= MOST_CHILDREN else []), *_reset(call, [key])]
+
+
+def _replace_by_namespace(call: Invocation, key: ContentKey) -> list[str]:
+    """Give up what stands in the place of the namespace, or what was to be put below it."""
+    return [_staging(call, ["replace"], [key], ("--type", "namespace")), *_reset(call, _staged_below(call, key))]
+
+
+def _staged_below(call: Invocation, key: ContentKey) -> list[ContentKey]:
+    return [staged for staged in call.staged_keys if staged != key and staged.starts_with(key)]
+
+
+MOST_CHILDREN = 20
+"""Of a namespace that has more contents than this no command line deletes them all."""
+
+_SPECIAL: Mapping[ConflictType, Callable[[Invocation, ContentKey], list[str]]] = {
+    ConflictType.NAMESPACE_ABSENT: _make_namespace,
+    ConflictType.NAMESPACE_NOT_EMPTY: _empty_namespace,
+    ConflictType.NOT_A_NAMESPACE: _replace_by_namespace,
 }
 
 
-def _again(conflict: Conflict, key: str, seen: Sequence[str]) -> list[str]:
+def _again(call: Invocation, conflict: Conflict, key: ContentKey, seen: Sequence[str]) -> list[str]:
     """The command that stages the operation again, as one that has seen what is there now; none where nothing is there to be deleted or kept."""
     if conflict.proposed is None or conflict.proposed == conflict.expected:
         verb = "delete" if conflict.proposed is None else "unmodified"
-        return [command_line("content", verb, key, *seen)] if conflict.actual else []
+        return [_staging(call, [verb], [key], seen)] if conflict.actual else []
     verb = "replace" if conflict.actual and _is_another(conflict) else "put"
-    return [command_line("content", verb, key, *put_options(conflict.proposed), *seen)]
+    return [_staging(call, [verb], [key], (*put_options(conflict.proposed), *seen))]
 
 
 def _is_another(conflict: Conflict) -> bool:
@@ -120,7 +176,7 @@ def _is_another(conflict: Conflict) -> bool:
 
 def resolutions_of(error: NessieError, call: Invocation) -> Resolutions:
     """What the command that failed offers (`call.resolutions`), else what resolves a conflict of the batch."""
-    return call.resolutions or batch_resolutions(error.head if isinstance(error, ReferenceConflict) else None, call.renames)
+    return call.resolutions or batch_resolutions(call, error.head if isinstance(error, ReferenceConflict) else None)
 
 
 def conflict_report(error: ReferenceConflict, call: Invocation) -> ConflictReport:

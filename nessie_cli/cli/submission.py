@@ -81,7 +81,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
         return Submitted(done, count, repeated=True)
     if batch is None:
         raise InvalidInput(NOTHING_STAGED)
-    call.renames = renames(batch.staged)
+    call.renames, call.staged_keys = renames(batch.staged), batch.keys
     if submission.dry_run:
         return Submitted(submit(call.repository(), batch, submission), count)
     batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id())

@@ -78,7 +78,8 @@ def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -
     assert (ran.code, ran.out) == (3, "")
     lines = ran.err.splitlines()
     assert lines[0] == "nessie: The following keys have been changed in conflict: 'db.orders'"
-    assert lines[1] == f"conflict on main at {before}"
+    base = conflict.repository.merge_base("main", "feature")
+    assert lines[1] == f"conflict on main at {before} (you started from {base}, 2 commits ago)"
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line}
     assert rows["key"] == ["db.orders", "VALUE_DIFFERS"]
     assert rows["snapshot-id"] == ["1", "3", "2"]

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
 from nessie_cli.cli.words import refuse_empty
 
 EXAMPLES = (
@@ -37,6 +37,7 @@ def merge(
     theirs: Theirs = None,
     resolve: Resolve = None,
     follow_renames: FollowRenames = False,
+    unrelated: Annotated[bool, typer.Option("--unrelated", help="Merge also what shares no commit with the branch.")] = False,
     expected_hash: ExpectedHash = None,
 ) -> None:
     """Merge the changes of a branch into another, as one commit.
@@ -46,6 +47,8 @@ def merge(
     call = Invocation.of(ctx)
     refuse_empty("nessie merge FROM [--into REF] [--expected-hash H]", source, into, expected_hash)
     branch = into or call.reference_name()
-    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash)
-    result = call.repository().merge(branch, call.revision(source), merge_options(call, branch, choices))
+    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, unrelated, expected_hash)
+    repository, meant = call.repository(), call.revision(source)
+    refuse_strangers(choices.ours, lambda keys: (e.key for e in repository.diff(repository.merge_base(branch, meant), meant, keys)))
+    result = repository.merge(branch, meant, merge_options(call, branch, choices))
     show_result(call, result, "merged", source)

@@ -63,7 +63,7 @@ def _batch(call: Invocation) -> Batch | None:
 
 def _refusal(call: Invocation, reference: Reference, batch: Batch) -> ReferenceConflict | None:
     """The conflicts of a dry run. It carries no request id: that belongs to submissions."""
-    call.renames = renames(batch.staged)
+    call.renames, call.staged_keys = renames(batch.staged), batch.keys
     trial = Batch(batch.begun_at, batch.staged)
     try:
         submit(call.repository(), trial, Submission(reference.name, CommitMeta(""), dry_run=True))

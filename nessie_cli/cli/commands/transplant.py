@@ -1,14 +1,17 @@
 """`nessie transplant`, alias `nessie cherry-pick`."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.commands.merge import Behavior, DryRun, ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, show_result
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
 from nessie_cli.cli.walks import commits_to_transplant
 from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import ContentKey, KeyRange
 
 EXAMPLES = (
     "nessie transplant 8f31c0de",
@@ -43,6 +46,14 @@ def transplant(
     if source:
         repository.reference(source)
     commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
-    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash)
+    choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash=expected_hash)
+    refuse_strangers(choices.ours, lambda keys: _changed(call, commits, keys))
     result = repository.transplant(branch, commits, merge_options(call, branch, choices))
     show_result(call, result, "transplanted", f"{len(commits)} commit{'' if len(commits) == 1 else 's'}")
+
+
+def _changed(call: Invocation, commits: Sequence[str], keys: KeyRange) -> Iterator[ContentKey]:
+    repository = call.repository()
+    for commit in commits:
+        for entry in repository.diff(repository.commit_at(CommitSpec(None, commit)).parent, commit, keys):
+            yield entry.key
