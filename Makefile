@@ -31,7 +31,7 @@ lint: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy bench demo
+	$(BIN)/mypy bench demo manual
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import ancestry, commits, load, merging, size, startup
+from bench import ancestry, commits, completion, load, merging, size, startup
 from bench.report import Line, machine
 
 MEASUREMENTS: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "startup": startup.measure,
+    "completion": completion.measure,
     "commits": commits.measure,
     "load": load.measure,
     "merging": merging.measure,
