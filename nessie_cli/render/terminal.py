@@ -193,11 +193,13 @@ def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
 
 def _let_finish(pager: Popen[str]) -> None:
     """Wait until the reader has left the pager, however often Ctrl-C is typed: the terminal is the pager's until then."""
-    while pager.poll() is None:
-        with suppress(BrokenPipeError, KeyboardInterrupt):
-            if pager.stdin is not None:
-                pager.stdin.close()
-            pager.wait()
+    ended = False
+    while not ended:
+        with suppress(KeyboardInterrupt):
+            with suppress(BrokenPipeError):
+                if pager.stdin is not None:
+                    pager.stdin.close()
+            ended = pager.wait() is not None
 
 
 def _paint(text: str, style: str) -> str:

@@ -1,0 +1,52 @@
+"""Starts commands on a terminal, each in a process that is forked from this one, which has loaded what takes time.
+
+One JSON request per line on stdin: the words, the folder, the environment, the name of the terminal, and what to load before. The answer to
+`start` is the number of the process, that to `wait` its exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+
+def become(request: dict[str, Any]) -> None:
+    """The child: a session of its own, whose controlling terminal becomes the one that it opens first."""
+    os.setsid()
+    terminal = os.open(request["tty"], os.O_RDWR)
+    for number in range(3):
+        os.dup2(terminal, number)
+    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww"))
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    sys.argv = ["nessie", *request["args"]]
+    from nessie_cli.cli.main import main
+
+    main()
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            answer = os.waitstatus_to_exitcode(status)
+        else:
+            answer = os.fork()
+            if answer == 0:
+                try:
+                    become(request)
+                finally:
+                    os._exit(99)
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    for module in sys.argv[1:]:
+        import_module(module)
+    serve()

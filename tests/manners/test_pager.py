@@ -1,0 +1,103 @@
+"""Long listings go through a pager, on a terminal only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pytest
+
+LESS = shutil.which("less", path=os.defpath)
+needs_less = pytest.mark.skipif(LESS is None, reason="less is not installed")
+PROMPT = "\n:"
+
+
+@needs_less
+def test_less_gets_a_long_listing_and_quits_early_without_a_word(ordinary, start):
+    running = start(ordinary, "log")
+    running.wait_for(lambda shown: shown.rstrip(" ").endswith(":"))
+    assert "both have it" in running.text
+    assert "load 4 " not in running.text
+    assert "\x1b[33m" in running.text
+    assert "\x1b[?1049h" not in running.text, "the text stays on the screen"
+
+    running.type("q")
+    shown = running.end()
+
+    assert shown.code == 0
+    assert "Traceback" not in shown.raw
+    assert "nessie:" not in shown.raw
+
+
+@needs_less
+def test_ctrl_c_while_less_waits_leaves_the_terminal_to_less(ordinary, start):
+    running = start(ordinary, "log")
+    running.wait_for(lambda shown: shown.rstrip(" ").endswith(":"))
+    for _ in range(3):
+        running.interrupt()
+        time.sleep(0.05)
+    # It answers to keys still.
+    running.type("G")
+    running.wait_for("bell" if "bell" in running.text else "END")
+    running.type("q")
+
+    assert "Traceback" not in running.end().raw
+
+
+def pager(nessie, name, script):
+    path = nessie.folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_pager_of_one_s_own_gets_the_text_and_less_s_settings(ordinary, show):
+    mine = pager(ordinary, "mine", 'printf "%s<%s>" "$LESS" "$*"; wc -l')
+
+    assert show(ordinary, "log", "--oneline", PAGER=mine, height=10).lines[0].startswith("FRX<>")
+    assert show(ordinary, "log", "--oneline", PAGER=f"{mine} -a 'b c'", LESS="S", height=10).lines[0].startswith("S<-a b c>")
+    assert show(ordinary, "log", "--oneline", PAGER="false", NESSIE_PAGER=mine, height=10).lines[0].startswith("FRX<>")
+
+
+@pytest.mark.parametrize("off", [{"PAGER": "cat"}, {"PAGER": ""}, {"NESSIE_PAGER": "", "PAGER": "false"}, {"PAGER": "no-such-pager"}, {"PAGER": "'"}])
+def test_without_a_pager_the_listing_is_written_whole(ordinary, show, off):
+    shown = show(ordinary, "log", "--oneline", height=10, **off)
+
+    assert (shown.code, len(shown.lines)) == (0, 24)
+
+
+def test_no_pager_runs_for_what_fits_for_json_without_the_option_or_off_a_terminal(ordinary, show):
+    mine = pager(ordinary, "mine", "echo paged; cat")
+
+    assert "paged" in show(ordinary, "log", "--oneline", PAGER=mine, height=10).raw
+    for args, height in ((("log", "--oneline"), 60), (("--no-pager", "log"), 10), (("log", "--no-pager"), 10), (("log", "--json"), 10)):
+        assert "paged" not in show(ordinary, *args, PAGER=mine, height=height).raw, args
+    assert "paged" not in ordinary("log", env={"PAGER": mine, "LINES": "3"}).out
+
+
+@pytest.mark.parametrize("command", ["log", "content list", "branch -v", "reflog", "diff dev main", "blame", "show dev~1", "content list --tree"])
+def test_every_long_listing_is_paged(ordinary, show, command):
+    mine = pager(ordinary, "mine", "echo paged; cat")
+
+    assert "paged" in show(ordinary, *command.split(), PAGER=mine, height=4).raw
+
+
+def test_a_pager_that_goes_away_at_once_is_no_error(ordinary, show):
+    shown = show(ordinary, "log", PAGER=pager(ordinary, "mine", "exit 3"), height=5)
+
+    assert (shown.code, shown.raw) == (0, "")
+
+
+def test_ctrl_c_while_the_pager_is_fed_waits_for_the_pager_and_exits_with_130(ordinary, start):
+    # It reads nothing until it is told to, so that the command still writes when Ctrl-C comes.
+    slow = pager(ordinary, "slow", "trap '' INT; echo waiting; read go </dev/tty; cat >/dev/null; echo over")
+    running = start(ordinary, "reflog", "--all", "-v", PAGER=slow, height=5, width=2000)
+    running.wait_for("waiting")
+    running.interrupt()
+    time.sleep(0.5)
+    assert "over" not in running.text
+    running.type("go\n")
+    running.wait_for("over")
+
+    assert running.end().code in (0, 130)
