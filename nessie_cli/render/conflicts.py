@@ -80,7 +80,7 @@ def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> It
         if rename:
             yield _row("renamed", *_renamed(rename, side, terminal))
     if conflict.changed_by:
-        for number, spans in enumerate(_changed_by(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)):
+        for number, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)):
             yield trimmed(_row("" if number else "changed by", *spans))
     yield from _resolve_lines(report.resolutions(conflict), terminal)
 
@@ -144,7 +144,7 @@ def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Spa
     return [hash_, Span(f' "{subject}" '), tail]
 
 
-def _changed_by(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
+def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
     """The same, on two lines where the terminal is too narrow for one."""
     hash_, subject, tail = commit_spans(meta, terminal, room=room)
     if not terminal.is_terminal or cells(hash_.text + subject.text + tail.text) <= room:

@@ -37,7 +37,7 @@ def content_show(
 
 
 def _print(call: Invocation, entry: Entry, change: CommitMeta | None) -> None:
-    from nessie_cli.render.conflicts import commit_spans
+    from nessie_cli.render.conflicts import commit_lines
     from nessie_cli.render.fields import fields
     from nessie_cli.render.spans import Span
 
@@ -46,4 +46,5 @@ def _print(call: Invocation, entry: Entry, change: CommitMeta | None) -> None:
     for label, text in found.items():
         call.say(Span(f"{label:<{width}}", "label"), Span(text, "key" if label == "key" else ""))
     if change:
-        call.say(Span(f"{'last-change':<{width}}", "label"), *commit_spans(change, call.out, room=call.out.width - width))
+        for number, spans in enumerate(commit_lines(change, call.out, room=call.out.width - width)):
+            call.say(Span(f"{'' if number else 'last-change':<{width}}", "label"), *spans)
