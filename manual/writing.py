@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manual import completions, markdown, roff, tree
+from manual import completions, markdown, roff, schemas, tree
 from manual.pages import every_page
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("completions", "man", "docs/reference")
+FOLDERS = ("completions", "man", "docs/reference", "docs/json")
 """Folders that hold nothing but generated files; what does not belong there any more is removed."""
 
 
@@ -16,7 +16,7 @@ def files() -> dict[str, str]:
     """Every generated file by its path."""
     commands = tree.read()
     pages = every_page(commands)
-    found = completions.scripts()
+    found = {**completions.scripts(), **schemas.files()}
     found["nessie_cli/cli/completion/table.py"] = completions.table(commands)
     found["docs/reference/README.md"] = markdown.index(pages)
     for page in pages:

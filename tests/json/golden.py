@@ -19,7 +19,8 @@ from tests.json.lake import BEGIN, MINUTE, Lakes, placeholders
 from tests.transcripts.conftest import Nessie, Outcome, Server
 
 FOLDER = Path(__file__).with_name("golden")
-WIDTH = 150
+FIELDS = Path(__file__).with_name("fields.txt")
+"""Every attribute that was ever there."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})")
@@ -172,21 +173,3 @@ def document_of(case: Case, outcome: Outcome) -> dict[str, Any]:
     lines = [json.loads(line) for line in outcome.out.splitlines()]
     answer = lines if "--jsonl" in case.words else lines[0] if len(lines) == 1 else lines
     return {**asked, "exit": outcome.code, "stderr": outcome.err.splitlines(), "stdout": answer}
-
-
-def text_of(document: Mapping[str, Any]) -> str:
-    return _written(document, 0) + "\n"
-
-
-def _written(value: Any, depth: int) -> str:
-    """What fits on a line stands on one line: a page of history is read at a glance."""
-    line = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, dict | list) or (depth and len(line) + depth <= WIDTH):
-        return line
-    if isinstance(value, dict):
-        parts = [f"{json.dumps(name)}: {_written(item, depth + 1)}" for name, item in value.items()]
-    else:
-        parts = [_written(item, depth + 1) for item in value]
-    indent = " " * (depth + 1)
-    first, last = "{}" if isinstance(value, dict) else "[]"
-    return f"{first}\n" + ",\n".join(indent + part for part in parts) + f"\n{' ' * depth}{last}"

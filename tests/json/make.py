@@ -4,6 +4,8 @@
     python -m tests.json.make NAME...                                  these again
     python -m tests.json.make NAME 'nessie COMMAND --json' [OPTION...]  a new one: tests/json/golden/NAME.json
 
+    python -m tests.json.make --fields                                 the list of attributes that stay for ever: adds those that are new
+
 Options of a new one: --given 'nessie ...' runs before (repeat it), --folder NAME (see tests/json/lake.py), --stdin TEXT, --env NAME=VALUE.
 """
 
@@ -14,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from manual.schemas import fields, written
 from tests.json import golden
 from tests.json.golden import Case, Runner
 from tests.json.lake import FOLDERS
@@ -27,7 +30,11 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--folder", default="lake", choices=FOLDERS)
     parser.add_argument("--stdin", default="")
     parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("--fields", action="store_true")
     found = parser.parse_args(argv)
+    if found.fields:
+        golden.FIELDS.write_text("".join(f"{line}\n" for line in sorted({*golden.FIELDS.read_text().splitlines(), *fields()})))
+        return
     new = len(found.names) == 2 and found.names[1].startswith("nessie ")
     env = dict(pair.split("=", 1) for pair in found.env)
     cases = (
@@ -46,7 +53,7 @@ def main(argv: list[str]) -> None:
 def write(name: str, case: Case, runner: Runner) -> None:
     _, outcome = runner.run(case)
     path = golden.path_of(name)
-    text = golden.text_of(golden.document_of(case, outcome))
+    text = written(golden.document_of(case, outcome))
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

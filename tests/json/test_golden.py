@@ -17,9 +17,9 @@ GOLDEN = {name: golden.read(name) for name in golden.every()}
 ADD = "look at what `python -m tests.json.make {name} 'nessie {command} ... --json'` writes to tests/json/golden/, and commit it"
 
 
-def _commands(table: Mapping[str, CommandEntry] = COMMANDS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def commands(table: Mapping[str, CommandEntry] = COMMANDS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, entry in table.items():
-        yield from [(*above, name)] if entry.children is None else _commands(entry.children, (*above, name))
+        yield from [(*above, name)] if entry.children is None else commands(entry.children, (*above, name))
 
 
 def _errors() -> Iterator[dict[str, Any]]:
@@ -43,7 +43,7 @@ def test_the_answer_is_that_of_the_golden_file(name, runner):
     assert golden.document_of(case, outcome) == {"exit": None, **GOLDEN[name]}, f"if this is what is meant to be, write it down: {again}"
 
 
-@pytest.mark.parametrize("command", list(_commands()), ids=" ".join)
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
 def test_every_command_has_a_golden_file(command):
     found = [name for name, document in GOLDEN.items() if tuple(golden.case_of(document).words[: len(command)]) == command]
     done = [name for name in found if GOLDEN[name]["exit"] in (0, 1)]

@@ -1,0 +1,173 @@
+"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the types in `wire.documents` and `cli.documents`.
+
+The published schemas let attributes pass that they do not know, for attributes are added; `closed` gives the strict form that the tests use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from nessie_cli.cli.documents import ANSWERS, HELP, Answer
+from nessie_cli.wire.documents import ErrorAnswer
+
+Schema = dict[str, Any]
+FOLDER = "docs/json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+WIDTH = 150
+LINE = "line"
+"""The definition of what `--jsonl` prints on one line."""
+
+
+class _Plain(GenerateJsonSchema):
+    """Without a title for every attribute that only repeats its name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (pydantic's interface)
+        return False
+
+
+def schema_of(name: str, answer: Answer) -> Schema:
+    """The schema of one command: what it answers, its help, or an error."""
+    head: Schema = {"$schema": DIALECT, "title": f"nessie {name} --json"}
+    body = _any_of(*answer.documents, HELP, ErrorAnswer)
+    lines: Schema = {}
+    if answer.record is not None:
+        head["description"] = f"With --jsonl each line is what #/$defs/{LINE} describes."
+        lines = {LINE: _any_of(answer.record, HELP, ErrorAnswer)}
+    return head | body | {"$defs": dict(sorted((_needed(body | lines) | lines).items()))}
+
+
+def _any_of(*documents: Any) -> Schema:
+    return {"anyOf": [{"$ref": f"#/$defs/{document.__name__}"} for document in dict.fromkeys(documents)]}
+
+
+@cache
+def definitions() -> Schema:
+    """The schema of every document, by its name."""
+    documents = {document for answer in ANSWERS.values() for document in (*answer.documents, answer.record) if document is not None}
+    adapters: list[Any] = [(document, "serialization", TypeAdapter(document)) for document in (*documents, HELP, ErrorAnswer)]
+    _, found = TypeAdapter.json_schemas(adapters, schema_generator=_Plain)
+    return dict(found["$defs"])
+
+
+def _needed(schema: Schema) -> Schema:
+    """The definitions that a schema refers to, directly or not."""
+    found: Schema = {}
+    todo = list(_references(schema))
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = definitions()[name]
+            todo += _references(found[name])
+    return found
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        if "$ref" in schema:
+            yield schema["$ref"].rpartition("/")[2]
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
+
+
+def schemas() -> dict[str, Schema]:
+    """The schema of every command by its name."""
+    return {name: schema_of(name, answer) for name, answer in ANSWERS.items()}
+
+
+def files() -> dict[str, str]:
+    """The generated files by their paths."""
+    found = {f"{FOLDER}/{name.replace(' ', '-')}.json": written(schema) for name, schema in schemas().items()}
+    return {**found, f"{FOLDER}/README.md": _page()}
+
+
+def written(document: Any) -> str:
+    """A JSON text in which whatever fits on a line stands on one."""
+    return _written(document, 0) + "\n"
+
+
+def _written(value: Any, depth: int) -> str:
+    line = json.dumps(value, ensure_ascii=False)
+    if not value or not isinstance(value, dict | list) or (depth and len(line) + depth <= WIDTH):
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {_written(item, depth + 1)}" for name, item in value.items()]
+    else:
+        parts = [_written(item, depth + 1) for item in value]
+    indent = " " * (depth + 1)
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(indent + part for part in parts) + f"\n{' ' * depth}{last}"
+
+
+def _page() -> str:
+    rows = "\n".join(
+        f"| `nessie {name}` | [{name.replace(' ', '-')}.json]({name.replace(' ', '-')}.json) | {_words(answer)} |" for name, answer in ANSWERS.items()
+    )
+    return f"""# JSON of the commands
+
+With `--json` stdout holds exactly one document, whatever happens: the result, or `{{"error": ...}}`. Every command has a JSON Schema (2020-12)
+here. The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader ignores those that it does not know.
+
+With `--jsonl` a listing prints one record per line as it is read, however long it is; a failure on the way is a last line `{{"error": ...}}`. Other
+commands print their document on one line.
+
+| command | schema | document |
+|---|---|---|
+{rows}
+
+`--help` and `nessie help` answer a text under `text`.
+"""
+
+
+def _words(answer: Answer) -> str:
+    names = ", ".join(getattr(document, "__name__", str(document)) for document in answer.documents)
+    line = f"; per line {getattr(answer.record, '__name__', answer.record)}" if answer.record is not None else ""
+    return (names or "only errors") + line
+
+
+# -- the list of attributes ---------------------------------------------------------------------------------------------------------------
+
+
+def fields() -> list[str]:
+    """Every attribute of every document: `Document.attribute: type`, with `?` where it may be missing. What is listed once stays."""
+    return sorted(line for name, definition in definitions().items() for line in _attributes(name, definition))
+
+
+def _attributes(name: str, definition: Schema) -> Iterator[str]:
+    required = definition.get("required", ())
+    for attribute, schema in definition.get("properties", {}).items():
+        yield f"{name}.{attribute}{'' if attribute in required else '?'}: {_type(schema)}"
+
+
+def _type(schema: Schema) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "anyOf" in schema:
+        return " | ".join(_type(one) for one in schema["anyOf"])
+    if "const" in schema or "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    if schema["type"] == "array":
+        return f"[{_type(schema['items'])}]"
+    if schema["type"] == "object":
+        return f"{{{_type(schema['additionalProperties'])}}}"
+    return str(schema["type"])
+
+
+# -- the strict form ----------------------------------------------------------------------------------------------------------------------
+
+
+def closed(schema: Any) -> Any:
+    """The same schema, refusing attributes that it does not know, except where it says that any may come."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {name: closed(value) for name, value in schema.items()}
+    return {"additionalProperties": False} | found if "properties" in found and found.get("type") == "object" else found

@@ -1,0 +1,318 @@
+"""What each command answers with `--json`, as types, beside those that `wire.documents` has; the schemas in `docs/json/` are made of them.
+
+Nothing loads this at run time. A new command gets a line in `ANSWERS`; tests hold its golden answers against it.
+"""
+# ruff: noqa: N815 (attributes of JSON)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, NotRequired
+
+from typing_extensions import TypedDict
+
+from nessie_cli.wire import documents as wire
+from nessie_cli.wire.documents import CommitMeta, Content, Count, Digest, Hash, Instant, Key
+
+# -- workspace --------------------------------------------------------------------------------------------------------------------------
+
+
+class Initialised(TypedDict):
+    """The workspace; `created` tells whether it was made just now."""
+
+    workspace: str
+    store: str
+    defaultBranch: str
+    created: bool
+
+
+class StagedPut(TypedDict):
+    """A staged Put; `expectedContent` is the content that it was staged on."""
+
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    expectedContent: NotRequired[Content]
+
+
+class StagedOther(TypedDict):
+    """A staged Delete, or the demand that a key is unmodified."""
+
+    type: Literal["DELETE", "UNCHANGED"]
+    key: Key
+    expectedContent: NotRequired[Content]
+
+
+class Batch(TypedDict):
+    """What is staged for a reference; `begunAt` is where it stood when the batch was begun, null where nothing is staged."""
+
+    reference: str
+    begunAt: Hash | None
+    requestId: NotRequired[str]
+    operations: list[StagedPut | StagedOther]
+
+
+class Status(TypedDict):
+    """Where the workspace is, what is staged, and what would conflict if it were committed now."""
+
+    reference: wire.Reference
+    defaultBranch: str
+    ahead: Count
+    behind: Count
+    batch: Batch
+    conflicts: list[wire.Conflict]
+
+
+class Switched(TypedDict):
+    """The current reference, and how many staged operations have come along."""
+
+    reference: wire.Reference
+    staged: Count
+
+
+class Stash(TypedDict):
+    """A batch that was put aside."""
+
+    number: Count
+    message: str
+    time: Instant
+    batch: Batch
+
+
+class Stashes(wire.Listing):
+    """The batches that were put aside, newest first."""
+
+    stashes: list[Stash]
+
+
+class Setting(TypedDict):
+    """A setting, and whose it is."""
+
+    key: str
+    value: str
+    scope: Literal["workspace", "user", "repository"]
+
+
+class ChangedSetting(Setting):
+    """A setting that was set; `previous` is the value before, null where there was none."""
+
+    previous: str | None
+
+
+class Settings(wire.Listing):
+    """Settings, the nearer ones first."""
+
+    settings: list[Setting]
+
+
+# -- contents and history ---------------------------------------------------------------------------------------------------------------
+
+
+class ShownContent(TypedDict):
+    """One content; `lastChange` is the newest commit along first parents that has an operation on its key."""
+
+    content: Content
+    effectiveReference: wire.Reference
+    valueHash: Digest
+    cacheKey: str
+    lastChange: CommitMeta | None
+
+
+class Entries(wire.Page):
+    """The keys of a state, ascending."""
+
+    effectiveReference: wire.Reference
+    entries: list[wire.Entry]
+
+
+class BlamedEntry(wire.Entry):
+    """A key of a state, and the commit that changed it last."""
+
+    lastChange: CommitMeta
+
+
+class Blame(wire.Page):
+    """The keys of a state, ascending, each with its last change."""
+
+    effectiveReference: wire.Reference
+    blame: list[BlamedEntry]
+
+
+class Tally(TypedDict):
+    """How many contents a commit created, updated, deleted and renamed."""
+
+    created: Count
+    updated: Count
+    deleted: Count
+    renamed: Count
+
+
+class Logged(wire.LogEntry):
+    """A commit; `changes` where `--stat` asked for them, `diffs` where `--patch` or `--name-status` did."""
+
+    changes: NotRequired[Tally]
+    diffs: NotRequired[list[wire.DiffEntry]]
+
+
+class Log(wire.Page):
+    """Commits, newest first."""
+
+    logEntries: list[Logged]
+
+
+class ShownCommit(wire.LogEntry):
+    """A commit, and each content before and after it."""
+
+    diffs: list[wire.DiffEntry]
+
+
+_ContentSides = TypedDict("_ContentSides", {"from": Content | None, "to": Content | None})
+
+
+class Moment(wire.LogEntry, _ContentSides):
+    """A commit that changed a content: the key that the content had after it, what happened, the names of the fields that changed."""
+
+    key: Key
+    change: Literal["CREATED", "UPDATED", "DELETED", "RENAMED"]
+    fields: list[str]
+    renamedFrom: NotRequired[Key]
+
+
+class History(wire.Page):
+    """The commits that changed one content, newest first."""
+
+    history: list[Moment]
+
+
+class Diff(wire.Page):
+    """The keys whose contents differ."""
+
+    effectiveFromReference: wire.Reference
+    effectiveToReference: wire.Reference
+    diffs: list[wire.DiffEntry]
+
+
+# -- references ---------------------------------------------------------------------------------------------------------------------------
+
+
+class References(wire.Page):
+    """Branches or tags."""
+
+    references: list[wire.Reference]
+
+
+class DeletedReferences(TypedDict):
+    """References that were deleted, where several were named."""
+
+    references: list[wire.Reference]
+
+
+class Reflog(wire.Page):
+    """The moves of one reference, or of all, newest first."""
+
+    reflogEntries: list[wire.ReflogEntry]
+
+
+class Undone(TypedDict):
+    """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
+
+    reference: wire.Reference
+    wasApplied: bool
+    before: Hash | None
+    after: Hash | None
+
+
+# -- care -------------------------------------------------------------------------------------------------------------------------------
+
+
+class Checked(TypedDict):
+    """What is wrong with the store; `clean` where that is nothing."""
+
+    clean: bool
+    problems: list[wire.Problem]
+
+
+class Version(TypedDict):
+    """The versions of nessie and Python, and the newest format of a store that it knows."""
+
+    version: str
+    python: str
+    storeFormat: Count
+
+
+class Script(TypedDict):
+    """The completion script of a shell."""
+
+    shell: Literal["bash", "zsh", "fish"]
+    script: str
+
+
+class Text(TypedDict):
+    """A page of the manual, or the help that `--help` shows."""
+
+    name: str
+    text: str
+
+
+# -- which command answers what -----------------------------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """The documents that a command may answer with, and for a listing the record that `--jsonl` prints one per line."""
+
+    documents: tuple[Any, ...]
+    record: Any = None
+
+
+_STAGED = Answer((Batch, wire.Committed))
+_REFERENCES = Answer((References, wire.SingleReference, DeletedReferences), wire.Reference)
+_STASH = Answer((Stash,))
+
+ANSWERS: Mapping[str, Answer] = {
+    "init": Answer((Initialised,)),
+    "status": Answer((Status,)),
+    "switch": Answer((Switched,)),
+    "config list": Answer((Settings,), Setting),
+    "config get": Answer((Setting,)),
+    "config set": Answer((ChangedSetting,)),
+    "config unset": Answer((Setting,)),
+    "content put": _STAGED,
+    "content delete": _STAGED,
+    "content rename": _STAGED,
+    "content replace": _STAGED,
+    "content unmodified": _STAGED,
+    "content show": Answer((ShownContent,)),
+    "content view": Answer((ShownContent,)),
+    "content history": Answer((History,), Moment),
+    "content list": Answer((Entries,), wire.Entry),
+    "reset": Answer((Batch,)),
+    "commit": Answer((wire.Committed,)),
+    "restore": _STAGED,
+    "revert": _STAGED,
+    "resolve": Answer((Batch, wire.Committed, wire.Merge)),
+    "stash push": _STASH,
+    "stash list": Answer((Stashes,), Stash),
+    "stash show": _STASH,
+    "stash pop": _STASH,
+    "stash apply": _STASH,
+    "stash drop": _STASH,
+    "log": Answer((Log,), Logged),
+    "show": Answer((ShownCommit,)),
+    "diff": Answer((Diff,), wire.DiffEntry),
+    "blame": Answer((Blame,), BlamedEntry),
+    "branch": _REFERENCES,
+    "tag": _REFERENCES,
+    "merge": Answer((wire.Merge,)),
+    "transplant": Answer((wire.Merge,)),
+    "cherry-pick": Answer((wire.Merge,)),
+    "reflog": Answer((Reflog,), wire.ReflogEntry),
+    "undo": Answer((Undone,)),
+    "serve": Answer(()),
+    "fsck": Answer((Checked,), wire.Problem),
+    "help": Answer((Text,)),
+    "completion": Answer((Script,)),
+    "version": Answer((Version,)),
+}
+"""By the name of the command."""
+HELP = Text
+"""What `--help` answers at every command."""
