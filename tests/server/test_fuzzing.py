@@ -34,6 +34,6 @@ def url() -> Iterator[str]:
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_any_request_gets_an_answer_of_the_described_shape(case, url):
     case.call_and_validate(base_url=url, checks=HELD)
