@@ -66,6 +66,11 @@ def _behaviors(call: Invocation, branch: str, choices: Choices) -> Iterator[KeyB
             yield _resolved(call, branch, key, file) if file else KeyBehavior(key, behavior_of[option])
 
 
+def contents_of_files(texts: Sequence[str]) -> dict[ContentKey, Content]:
+    """The contents that `--resolve KEY=FILE` name; raises `InvalidInput` that names the option."""
+    return {key: _read_content(file) for key, file in map(_key_and_file, texts)}
+
+
 def _key_and_file(text: str) -> tuple[ContentKey, str]:
     """A key in quotes may hold a `=`, so the first one counts at which the left side is a key."""
     for position in (i for i, char in enumerate(text) if char == "="):

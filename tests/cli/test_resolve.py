@@ -1,0 +1,229 @@
+"""`nessie resolve`: in scripts by options, on a terminal by questions."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.model import Delete, Namespace, Put
+
+from .conftest import key, table
+
+
+def staged(nessie) -> list[str]:
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    return [".".join(operation["key"]["elements"]) for operation in operations]
+
+
+@pytest.fixture
+def merging(catalog):
+    """`feature` and `main` changed `db.orders` and `db.items` differently."""
+    catalog.branch("feature")
+    for name in ("db.orders", "db.items"):
+        catalog.update("feature", name, 20)
+        catalog.update("main", name, 30)
+    catalog.create("feature", "db.new", 5)
+    return catalog
+
+
+@pytest.fixture
+def batch(nessie, catalog):
+    """Updates of `db.orders` and `db.items` are staged that others were faster with."""
+    for name in ("db.orders", "db.items"):
+        nessie("content", "put", name, "--metadata-location", "s3://mine", "--snapshot-id", "20")
+        catalog.update("main", name, 30)
+    return catalog
+
+
+def snapshots(catalog) -> tuple[int | None, int | None]:
+    return catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.items")
+
+
+def test_a_merge_by_options(nessie, merging, tmp_path) -> None:
+    assert nessie("resolve", "merge", "feature", "--ours", "db.orders", "--theirs", "db.items", "-m", "both").code == 0
+    assert snapshots(merging) == (30, 20)
+    assert merging.repository.commit_at("main").meta.message == "both"
+
+
+def test_a_merge_with_a_content_from_a_file(nessie, merging, tmp_path) -> None:
+    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://mine", "snapshotId": 99, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+    (tmp_path / "mine.json").write_text(json.dumps(content))
+    ran = nessie("resolve", "merge", "feature", "--resolve", "db.orders=mine.json", "--ours", "db.items", "--json")
+    assert (ran.code, ran.json["wasApplied"]) == (0, True)
+    assert snapshots(merging) == (99, 30)
+
+
+def test_the_batch_by_options(nessie, batch) -> None:
+    assert nessie("resolve", "--theirs", "db.orders", "--ours", "db.items").code == 0
+    assert staged(nessie) == ["db.orders"]
+    assert nessie("commit", "-m", "now").code == 0
+    assert snapshots(batch) == (20, 30)
+
+
+def test_the_batch_is_committed_with_a_message(nessie, batch) -> None:
+    assert nessie("resolve", "--theirs", "db.orders", "--theirs", "db.items", "-m", "both").code == 0
+    assert snapshots(batch) == (20, 20)
+    assert staged(nessie) == []
+
+
+@pytest.mark.parametrize("argv", [[], ["merge", "feature"]])
+def test_without_a_terminal_the_way_out_is_told(nessie, merging, argv) -> None:
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine", "--snapshot-id", "20")
+    merging.update("main", "db.orders", 31)
+    ran = nessie("resolve", *argv)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no terminal" in ran.err
+    assert "--ours KEY" in ran.err
+    assert staged(nessie) == ["db.orders"]
+
+
+def stale_rename(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.sales")
+    catalog.update("main", "db.orders", 30)
+
+
+def stale_delete(nessie, catalog) -> None:
+    nessie("content", "delete", "db.orders")
+    catalog.update("main", "db.orders", 30)
+
+
+def stale_demand(nessie, catalog) -> None:
+    nessie("content", "unmodified", "db.orders")
+    catalog.update("main", "db.orders", 30)
+
+
+def gone(nessie, catalog) -> None:
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
+    catalog.drop("main", "db.orders")
+
+
+def made_twice(nessie, catalog) -> None:
+    nessie("content", "put", "db.new", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+    catalog.create("main", "db.new")
+
+
+def another_type(nessie, catalog) -> None:
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
+    catalog.drop("main", "db.orders")
+    catalog.commit("main", "ns", Put(key("db.orders"), Namespace(elements=("db", "orders"))))
+
+
+def no_namespace(nessie, catalog) -> None:
+    nessie("content", "put", "away.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+
+
+def table_for_a_namespace(nessie, catalog) -> None:
+    nessie("content", "put", "db.orders.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+
+
+def full_namespace(nessie, catalog) -> None:
+    nessie("content", "delete", "db")
+
+
+CONFLICTS = [stale_rename, stale_delete, stale_demand, gone, made_twice, another_type, no_namespace, table_for_a_namespace, full_namespace]
+
+
+@pytest.mark.parametrize("side", ["--ours", "--theirs"])
+@pytest.mark.parametrize("make", CONFLICTS)
+def test_either_side_settles_every_conflict_of_a_batch(nessie, catalog, make, side) -> None:
+    make(nessie, catalog)
+    conflicts = nessie("status", "--json").json["conflicts"]
+    assert conflicts
+    words = [word for conflict in conflicts for word in (side, ".".join(conflict["key"]["elements"]))]
+    ran = nessie("resolve", *words)
+    assert (ran.code, "nessie:" in ran.err) == (0, False)
+    assert nessie("status", "--json").json["conflicts"] == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["merge"], "not understood"),
+        (["mrge", "feature"], "not understood"),
+        (["merge", ""], "empty word"),
+        (["--into", "main"], "belong to"),
+        (["merge", "feature", "--ours", "db.new"], "not in conflict"),
+        (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "named twice"),
+        (["merge", "feature", "--resolve", "db.orders"], "KEY=FILE"),
+        ([], "nothing is staged"),
+    ],
+)
+def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said) -> None:
+    head = merging.head("main")
+    ran = nessie("resolve", *argv)
+    assert (ran.code, ran.out, said in ran.err) == (2, "", True)
+    assert "error" in nessie("resolve", *argv, "--json").json
+    assert merging.head("main") == head
+
+
+# -- on a terminal ----------------------------------------------------------------------------------------------------------------------------
+
+
+def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
+    """Run a command on a terminal where these keys are typed; its exit code and what was to be seen."""
+    master, slave = pty.openpty()
+    words = [sys.executable, "-m", "nessie_cli", *argv]
+    with subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **environment}) as process:
+        os.close(slave)
+        os.write(master, answers.encode())
+        seen = b""
+        try:
+            while part := os.read(master, 4096):
+                seen += part
+        except OSError:
+            pass
+    os.close(master)
+    return process.returncode, seen.decode()
+
+
+def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
+    code, seen = answering("what\nt\no\n", "resolve", "merge", "feature")
+    assert code == 0
+    assert seen.count("VALUE_DIFFERS") == 2
+    assert snapshots(merging) == (30, 20)
+
+
+def test_giving_up_changes_nothing(nessie, merging) -> None:
+    head = merging.head("main")
+    code, seen = answering("t\na\n", "resolve", "merge", "feature")
+    assert (code, "given up" in seen) == (2, True)
+    assert merging.head("main") == head
+
+
+def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> None:
+    head = merging.head("main")
+    code, _ = answering("s\nt\n", "resolve", "merge", "feature")
+    assert code == 3
+    assert merging.head("main") == head
+
+
+def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i \'s/"snapshotId": 20/"snapshotId": 77/\' "$1"\n')
+    editor.chmod(0o755)
+    code, seen = answering("e\no\n", "resolve", "merge", "feature", EDITOR=str(editor))
+    assert (code, snapshots(merging)) == (0, (30, 77)), seen
+
+
+def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:
+    code, seen = answering("e\no\no\n", "resolve", "merge", "feature", EDITOR="false")
+    assert (code, "the editor ended with 1" in seen) == (0, True)
+
+
+def test_the_batch_on_a_terminal(nessie, batch) -> None:
+    code, seen = answering("t\ns\n", "resolve", "-q")
+    assert code == 0, seen
+    assert len(nessie("status", "--json").json["conflicts"]) == 1
+    code, seen = answering("o\n", "resolve", "-m", "at last")
+    assert (code, snapshots(batch)) in ((0, (20, 30)), (0, (30, 20)))
+
+
+def test_deleting_and_putting_of_others_is_nothing_to_settle(nessie, catalog) -> None:
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
+    catalog.commit("main", "other", Delete(key("db.items")), Put(key("db.more"), table("m", 1)))
+    ran = nessie("resolve")
+    assert (ran.code, staged(nessie)) == (0, ["db.orders"])
