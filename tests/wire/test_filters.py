@@ -1,0 +1,87 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    DiffEntry,
+    Entry,
+    LogEntry,
+    Namespace,
+    Put,
+    Reference,
+    ReferenceMetadata,
+    ReferenceType,
+)
+from nessie_cli.wire.filters import MAX_LENGTH, FilterKind, compile_filter
+
+ENTRY = Entry(ContentKey(("a", "b.c", "t")), "ICEBERG_TABLE", "id", "hash")
+META = CommitMeta(
+    "hello\nworld",
+    ("ann", "bob"),
+    ("sue",),
+    datetime(2021, 3, 4, tzinfo=UTC),
+    {"p": ("1", "2")},
+    committer="me",
+    commit_time=datetime(2026, 1, 1, tzinfo=UTC),
+    hash="ab" * 32,
+)
+LOGGED = LogEntry(META, 1, (Delete(ContentKey(("gone",))), Put(ContentKey(("n",)), Namespace(id="x", elements=("n",)))))
+TAG = Reference(ReferenceType.TAG, "v1", "ab" * 32, ReferenceMetadata(head=META, total=7))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (FilterKind.ENTRIES, ENTRY, "entry.contentType in ['ICEBERG_TABLE', 'ICEBERG_VIEW']"),
+        (FilterKind.ENTRIES, ENTRY, "entry.key == 'a.b.c.t' && entry.name == 't'"),
+        (FilterKind.ENTRIES, ENTRY, "entry.encodedKey == 'a.b\\x1dc.t' && entry.namespace == 'a.b\\x1dc'"),
+        (FilterKind.ENTRIES, ENTRY, "size(entry.keyElements) == 3 && entry.namespaceElements == ['a', 'b.c']"),
+        (FilterKind.ENTRIES, ENTRY, "entry.namespace.matches('^a(\\\\.|$)') && has(entry.namespace)"),
+        (FilterKind.LOG, LOGGED, "commit.author == 'ann' && 'bob' in commit.authors && commit.committer == 'me'"),
+        (FilterKind.LOG, LOGGED, "commit.properties['p'] == '1' && commit.allProperties['p'] == ['1', '2']"),
+        (FilterKind.LOG, LOGGED, "timestamp(commit.commitTime) > timestamp('2025-01-01T00:00:00Z') && commit.authorTime < commit.commitTime"),
+        (FilterKind.LOG, LOGGED, "operations.exists(op, op.type == 'PUT' && op.content.type == 'NAMESPACE' && op.content.id == 'x')"),
+        (FilterKind.LOG, LOGGED, "operations.exists_one(op, op.type == 'DELETE' && op.key == 'gone')"),
+        (FilterKind.REFERENCES, TAG, "ref.name.startsWith('v') && refType == 'TAG' && refMeta.numTotalCommits > 5"),
+        (FilterKind.REFERENCES, TAG, "commit.message.contains('world') && refMeta.commitMetaOfHEAD.author == 'ann'"),
+        (FilterKind.DIFF, DiffEntry(ENTRY.key, None, None), "key.name == 't' && key.keyElements[0] == 'a'"),
+    ],
+)
+def test_what_a_listing_offers_can_be_asked_for(kind, value, text):
+    assert compile_filter(kind, text)(value)
+    assert not compile_filter(kind, f"!({text})")(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        (FilterKind.ENTRIES, "nonsense", "undeclared reference to 'nonsense'"),
+        (FilterKind.ENTRIES, "entry.nosuch == 'a'", "undefined field 'nosuch'"),
+        (FilterKind.LOG, "operations.exists(op, op.nosuch == 'x')", "undefined field 'nosuch'"),
+        (FilterKind.ENTRIES, "entry.key ==", "Syntax error"),
+        (FilterKind.ENTRIES, "entry.key + 1 == 'x'", "no matching overload"),
+        (FilterKind.DIFF, "entry.key == 'x'", "undeclared reference to 'entry"),
+        (FilterKind.ENTRIES, "true" + " " * MAX_LENGTH, "characters"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_found_before_there_is_a_value(kind, text, found):
+    with pytest.raises(InvalidInput, match=found):
+        compile_filter(kind, text)
+
+
+@pytest.mark.parametrize("text", ["entry.key", "null", "1", "entry.keyElements[7] == 'a'", "1/0 == 1", "timestamp('x') == timestamp('y')"])
+def test_a_filter_that_is_neither_true_nor_false_for_a_value_is_told(text):
+    test = compile_filter(FilterKind.ENTRIES, text)
+    with pytest.raises(InvalidInput, match="filter: "):
+        test(ENTRY)
+
+
+def test_what_has_no_value_is_not_compared():
+    test = compile_filter(FilterKind.REFERENCES, "refMeta.numCommitsAhead > 0")
+    with pytest.raises(InvalidInput):
+        test(TAG)
+    assert not compile_filter(FilterKind.REFERENCES, "commit.message == 'x'")(Reference(ReferenceType.BRANCH, "main", "ab" * 32))
