@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.resolutions import Resolutions, command_line
+from nessie_cli.cli.resolutions import Resolutions, command_line, contents_below
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
 from nessie_cli.repository.base import MergeOptions
@@ -125,7 +125,11 @@ def merge_resolutions(call: Invocation, branch: str) -> Resolutions:
         if conflict.type is ConflictType.NAMESPACE_ABSENT:
             return (command_line(*here, "--ref", branch, "content", "put", key, "--type", "namespace", "-m", f"add {key}"),)
         if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-            return (command_line(*again, "--ours", key),)
+            below = [str(child) for child in contents_below(call, branch, conflict.key)]
+            empty = [command_line(*here, "--ref", branch, "content", "delete", *below, "-m", f"empty {key}")] if below else []
+            # A transplant judges namespaces also where a commit's change to them is dropped.
+            keep = [] if {"transplant", "cherry-pick"} & set(call.argv) else [command_line(*again, "--ours", key)]
+            return [*keep, *empty]
         if conflict.type is ConflictType.NOT_A_NAMESPACE:
             return (command_line(*here, "--ref", branch, "content", "replace", key, "--type", "namespace", "-m", f"make {key} a namespace"),)
         lines = [command_line(*again, "--theirs", key), command_line(*again, "--ours", key)]

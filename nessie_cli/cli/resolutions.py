@@ -12,6 +12,7 @@ from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Unknow
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
     from nessie_cli.render.conflicts import ConflictReport
+    from nessie_cli.repository.base import Revision
 
 HASH_DIGITS = 12
 """As many digits of a hash as a command line shows that is to be pasted."""
@@ -127,15 +128,21 @@ def _make_namespace(call: Invocation, key: ContentKey) -> list[str]:
 
 def _empty_namespace(call: Invocation, key: ContentKey) -> list[str]:
     """Delete what is still in it, or keep it."""
+    left = contents_below(call, call.head, key)
+    if left and call.workspace is None:
+        left.append(key)
+    return [*([_staging(call, ["delete"], left)] if left else []), *_reset(call, [key])]
+
+
+def contents_below(call: Invocation, at: Revision, key: ContentKey) -> list[ContentKey]:
+    """The keys below one that no staged operation touches; none where there are too many for a command line."""
     from itertools import islice
 
     from nessie_cli.model import KeyRange
 
-    below = call.repository().entries(call.head, KeyRange(prefix=key))
-    left = list(islice((entry.key for entry in below if entry.key != key and entry.key not in call.staged_keys), MOST_CHILDREN + 1))
-    if call.workspace is None:
-        left.append(key)
-    return [*([_staging(call, ["delete"], left)] if len(left) <= MOST_CHILDREN else []), *_reset(call, [key])]
+    below = call.repository().entries(at, KeyRange(prefix=key))
+    found = list(islice((entry.key for entry in below if entry.key != key and entry.key not in call.staged_keys), MOST_CHILDREN + 1))
+    return found if len(found) <= MOST_CHILDREN else []
 
 
 def _replace_by_namespace(call: Invocation, key: ContentKey) -> list[str]:

@@ -1,0 +1,201 @@
+"""Every command line that the diagnostics offer works when it is pasted into a shell, for every type of conflict and for keys that need quoting."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.model import IcebergView, Namespace, Put
+from nessie_cli.repository.opening import connect
+
+from .conftest import key, table
+from .test_resolve import CONFLICTS
+
+ODD = 'db."order lines; $(touch pwned) \'x\' ""y"""'
+"""A key with everything that a shell, or the parser of keys, could trip over."""
+
+
+@pytest.fixture
+def paste(tmp_path: Path):
+    """Run a line in a shell, in a copy of the folder; `nessie` is this program."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "nessie").write_text(f'#!/bin/sh\nexec {sys.executable} -m nessie_cli "$@"\n')
+    (programs / "nessie").chmod(0o755)
+
+    def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        return subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def copies(tmp_path: Path, count: int) -> list[Path]:
+    found = [tmp_path / f"copy{number}" for number in range(count)]
+    for folder in found:
+        folder.mkdir()
+        shutil.copytree(tmp_path / ".nessie", folder / ".nessie")
+    return found
+
+
+def odd_update(nessie, catalog) -> None:
+    catalog.commit("main", "odd", Put(key(ODD), table("odd", 1)))
+    nessie("content", "put", ODD, "--metadata-location", "s3://it's mine/$HOME", "--snapshot-id", "-1")
+    catalog.update("main", ODD, 30)
+
+
+def odd_dash(nessie, catalog) -> None:
+    catalog.commit("main", "dash", Put(key("-m"), table("dash", 1)))
+    nessie("content", "put", "--metadata-location", "s3://mine", "--", "-m")
+    catalog.update("main", "-m", 30)
+
+
+def odd_namespace(nessie, catalog) -> None:
+    nessie("content", "put", f"{ODD}.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+
+
+def view_with_sql(nessie, catalog) -> None:
+    sql = "SELECT 'a', \"b\" FROM t -- $x\nWHERE c = `d`"
+    options = ("--metadata-location", "s3://v", "--version-id", "1", "--schema-id", "0")
+    nessie("content", "put", "db.v", "--type", "iceberg-view", *options, "--sql-text", "SELECT 1", "--dialect", "spark", "-m", "view")
+    nessie("content", "put", "db.v", "--sql-text", sql)
+    assert nessie("content", "put", "db.w", "--type", "udf", "--metadata-location", "m", "--version-id", "1").code == 0
+    nessie("reset", "db.w")
+    found = catalog.repository.content("main", key("db.v"))
+    catalog.commit("main", "faster", Put(key("db.v"), IcebergView(id=found.id, metadata_location="s3://other", version_id=2, schema_id=0)))
+
+
+BATCHES = [*CONFLICTS, odd_update, odd_dash, odd_namespace, view_with_sql]
+
+
+@pytest.mark.parametrize("make", BATCHES)
+def test_each_resolution_of_a_batch_settles_its_conflict(nessie, catalog, tmp_path, paste, make) -> None:
+    make(nessie, catalog)
+    ran = nessie("commit", "-m", "mine", "--json")
+    assert ran.code == 3
+    conflicts = ran.json["error"]["errorDetails"]["conflicts"]
+    assert nessie("status", "--json").json["conflicts"] == conflicts
+    assert all(conflict["resolutions"] for conflict in conflicts)
+    for conflict in conflicts:
+        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+            done = paste(line, folder)
+            assert done.returncode == 0, (line, done.stderr)
+            left = nessie("-C", str(folder), "status", "--json").json["conflicts"]
+            assert conflict["key"] not in [other["key"] for other in left], line
+            if len(conflicts) == 1:
+                assert nessie("-C", str(folder), "commit", "-m", "now").code == 0 or "nothing is staged" in nessie("-C", str(folder), "status").out
+            shutil.rmtree(folder)
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def changed(catalog) -> None:
+    catalog.update("feature", "db.orders", 20)
+    catalog.update("main", "db.orders", 30)
+
+
+def deleted_there(catalog) -> None:
+    catalog.update("feature", "db.orders", 20)
+    catalog.drop("main", "db.orders")
+
+
+def deleted_here(catalog) -> None:
+    catalog.drop("feature", "db.orders")
+    catalog.update("main", "db.orders", 30)
+
+
+def created_twice(catalog) -> None:
+    catalog.create("feature", "db.new", 20)
+    catalog.create("main", "db.new", 30)
+
+
+def other_type(catalog) -> None:
+    catalog.commit("feature", "ns", Put(key("x"), Namespace(elements=("x",))))
+    catalog.create("main", "x")
+
+
+def renamed_there(catalog) -> None:
+    catalog.rename("feature", "db.orders", "db.sales")
+    catalog.update("main", "db.orders", 30)
+
+
+def renamed_here(catalog) -> None:
+    catalog.update("feature", "db.orders", 20)
+    catalog.rename("main", "db.orders", "db.sales")
+
+
+def namespace_gone(catalog) -> None:
+    catalog.commit("feature", "ns", Put(key("db.sub"), Namespace(elements=("db", "sub"))))
+    catalog.repository.merge("main", "feature")
+    catalog.create("feature", "db.sub.t", 20)
+    catalog.drop("main", "db.sub")
+
+
+def namespace_filled(catalog) -> None:
+    catalog.commit("main", "ns", Put(key("sub"), Namespace(elements=("sub",))))
+    catalog.repository.merge("feature", "main")
+    catalog.drop("feature", "sub")
+    catalog.create("main", "sub.t", 30)
+
+
+def odd_change(catalog) -> None:
+    catalog.create("main", ODD, 1)
+    catalog.repository.merge("feature", "main")
+    catalog.update("feature", ODD, 20)
+    catalog.update("main", ODD, 30)
+
+
+MERGES = [changed, deleted_there, deleted_here, created_twice, other_type, renamed_there, renamed_here, namespace_gone, namespace_filled, odd_change]
+
+
+@pytest.mark.parametrize("verb", ["merge", "transplant"])
+@pytest.mark.parametrize("make", MERGES)
+def test_each_resolution_of_a_merge_settles_its_conflict(nessie, catalog, paste, make, verb) -> None:
+    tmp_path = Path.cwd()
+    catalog.branch("feature")
+    make(catalog)
+    argv = ["merge", "feature"] if verb == "merge" else ["transplant", "feature"]
+    ran = nessie(*argv, "--json")
+    assert ran.code == 3
+    conflicts = ran.json["error"]["errorDetails"]["conflicts"]
+    assert nessie(*argv, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"] == conflicts
+    assert all(conflict["resolutions"] for conflict in conflicts)
+    for conflict in conflicts:
+        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+            done = paste(line, folder)
+            assert done.returncode == 0 or len(conflicts) > 1, (line, done.stderr)
+            if " content " in line:
+                assert nessie("-C", str(folder), *argv).code == 0, line
+            elif done.returncode == 0 and "--ours" not in line:
+                with connect(str(folder / ".nessie" / "store.sqlite")) as repository:
+                    assert repository.reference("main").hash != catalog.head("main")
+            shutil.rmtree(folder)
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_without_a_workspace_the_lines_commit_by_themselves(nessie, catalog, tmp_path, paste) -> None:
+    store = tmp_path / "alone.sqlite"
+    shutil.copytree(tmp_path / ".nessie", tmp_path / "kept")
+    shutil.copy(tmp_path / "kept" / "store.sqlite", store)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    shutil.rmtree(tmp_path / ".nessie")
+    words = ("--store", str(store), "content", "put", "new.t", "--type", "iceberg-table", "--metadata-location", "s3://t", "-m", "new")
+    ran = nessie("-C", str(outside), *words, "--json")
+    assert ran.code == 3
+    (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
+    assert paste(line, tmp_path).returncode == 0
+    assert nessie("-C", str(outside), *words).code == 0
+
+
+def test_a_reference_that_moved_says_the_command_with_its_hash(nessie, catalog, tmp_path, paste) -> None:
+    catalog.branch("dev")
+    stale = catalog.head("dev")
+    catalog.create("dev", "db.more")
+    ran = nessie("branch", "-d", "dev", "--expected-hash", stale, "--json")
+    assert ran.code == 5
+    (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
+    assert paste(line, tmp_path).returncode == 0
+    assert nessie("branch", "dev", "-l").code == 4
