@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.commits import micros
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import micros, root_of
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.history import jump_of_child
 from nessie_cli.kernel.keylog import marks_of
@@ -53,7 +54,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             generation=1 + max((p.generation for p in known), default=0),
             jump=jump_of_child(objects, parents[0]),
             root=root,
-            operations=_encode_operations(objects, operations),
+            operations=_encode_operations(objects, operations, root if root_of(objects, parents[0]) == tree.EMPTY else None),
             operation_count=len(operations),
             time=time,
             author_time=micros(meta.author_time) if meta.author_time else time,
@@ -68,7 +69,10 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
     return id_
 
 
-def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes]) -> bytes:
+def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes], first_state: Id | None) -> bytes:
+    """`first_state` is the new state where the one before was empty: the operations that made it are the same map, and need no tree again."""
+    if first_state is not None and len(operations) > INLINE_OPERATIONS and tree.count(objects, first_state) == len(operations):
+        return first_state
     items = sorted(operations.items())
     if not items:
         return b""
