@@ -137,7 +137,7 @@ def _items(lines: list[str], position: int) -> tuple[Items, int]:
         elif line.startswith("  "):
             items[-1] = items[-1]._replace(text=f"{items[-1].text} {line.strip()}")
             position += 1
-        elif not line.strip() and position + 1 < len(lines) and lines[position + 1].startswith("- "):
+        elif not line.strip() and position + 1 < len(lines) and lines[position + 1].startswith(("- ", "  " + FENCE)):
             position += 1
         else:
             break

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from manual.document import Block, Code, Item, Items, Page, Paragraph, Section, blocks, read_page, sections
 from manual.tree import HELP, VERSION, Command, Option, every
+from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
 TEXTS = Path(__file__).with_name("texts")
-CONCEPTS = ("revisions", "conflicts", "stores", "json", "exit-status")
+CONCEPTS = ("revisions", "filters", "conflicts", "stores", "json", "exit-status")
 """The pages of section 7."""
 _GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, stand before or behind the command; nessie(1) lists them."
 
@@ -41,6 +42,7 @@ def _command_page(command: Command, tree: Command) -> Page:
         *_commands(command),
         *_options(command),
         *(Section(title, found) for title, found in written.items()),
+        *_settings(command),
         *([Section("EXAMPLES", (Code("console", tuple(f"$ {line}" for line in command.examples)),))] if command.examples else []),
         Section("EXIT STATUS", (Paragraph("0 when it is done; nessie-exit-status(7) tells all others."),)),
         Section("SEE ALSO", (Paragraph(_see_also(command, tree)),)),
@@ -91,6 +93,13 @@ def _options(command: Command) -> Iterator[Section]:
         yield Section("OPTIONS", (*([Items((*words, *options))] if words or options else []), Paragraph(_GLOBAL_ELSEWHERE)))
 
 
+def _settings(command: Command) -> Iterator[Section]:
+    if command.path == ("config",):
+        listed = [(KNOWN, "Of the workspace and of the user:"), (REPOSITORY, "Of the repository, with `--repository`:")]
+        found = [(Paragraph(title), Items(tuple(Item(f"`{s.name.replace('*', 'NAME')}`", s.help) for s in some))) for some, title in listed]
+        yield Section("SETTINGS", tuple(block for pair in found for block in pair))
+
+
 def _option(option: Option) -> Item:
     value = f" {option.metavar}" if option.metavar else ""
     default = f" Default: `{option.default}`." if option.default else ""
@@ -124,13 +133,13 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "commit": ("conflicts",),
     "status": ("conflicts",),
     "resolve": ("conflicts",),
-    "log": ("revisions",),
+    "log": ("revisions", "filters"),
     "show": ("revisions",),
     "diff": ("revisions",),
     "blame": ("revisions",),
-    "branch": ("revisions",),
-    "tag": ("revisions",),
-    "content": ("revisions",),
+    "branch": ("revisions", "filters"),
+    "tag": ("revisions", "filters"),
+    "content": ("revisions", "filters"),
     "init": ("stores",),
     "serve": ("stores",),
     "fsck": ("stores",),

@@ -75,31 +75,30 @@ class _Page:
 
     def _filled(self, line: str) -> list[Line]:
         tag, self._tag = self._tag, None
-        margin = self._indent + self._hang
-        found: list[Line] = []
-        row: list[Span] = [Span(" " * margin)]
-        used = margin
-        if tag is not None:
-            length = sum(cells(span.text) for span in tag)
-            row = [Span(" " * self._indent), *tag]
-            used = self._indent + length
-            if length < self._hang:
-                row.append(Span(" " * (self._hang - length)))
+        text = self._wrapped(_spans(line), self._indent + self._hang)
+        if tag is None:
+            return text
+        above = self._wrapped(tag, self._indent)
+        room = self._hang - sum(cells(span.text) for span in tag)
+        if len(above) == 1 and room > 0 and text:
+            return [[*above[0], Span(" " * room), *text[0][1:]], *text[1:]]
+        return [*above, *text]
+
+    def _wrapped(self, spans: Word, margin: int) -> list[Line]:
+        """The words in rows of the page's width, each behind a margin."""
+        rows: list[list[Span]] = []
+        used = self._width + 1
+        for word in _words(spans):
+            length = sum(cells(span.text) for span in word)
+            if used + 1 + length > self._width:
+                rows.append([Span(" " * margin)])
                 used = margin
             else:
-                found.append(row)
-                row, used = [Span(" " * margin)], margin
-        for word in _words(_spans(line)):
-            length = sum(cells(span.text) for span in word)
-            if used > margin and used + 1 + length > self._width:
-                found.append(row)
-                row, used = [Span(" " * margin)], margin
-            if used > margin:
-                row.append(Span(" "))
+                rows[-1].append(Span(" "))
                 used += 1
-            row += word
+            rows[-1] += word
             used += length
-        return [*found, row] if used > margin or tag is not None else found
+        return [*rows]
 
 
 def _spans(line: str) -> Word:

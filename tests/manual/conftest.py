@@ -94,8 +94,10 @@ def build(nessie) -> None:
         table(nessie, key, 1, "-m", f"add {key}")
     nessie.ok("tag", "v1.2")
     nessie.ok("tag", "v1")
-    for number, key in enumerate((*tables[:4], "db.orders"), 2):
+    for number, key in enumerate(tables[:4], 2):
         table(nessie, key, number, "-m", f"nightly load {number}")
+    table(nessie, "db.sales.orders", 6)
+    table(nessie, "db.sales.items", 6, "-m", "nightly load 6")
     table(nessie, "db.rates", 1, "-m", "add db.rates")
     table(nessie, "db.sales.units", 9, "-m", "count units anew")
     nessie.ok("branch", "feature")

@@ -50,7 +50,16 @@ NEEDS = {
     "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(("nessie content delete db.sales.orders -m 'make room'",)),
     "nessie diff main feature --exit-code --json": Needs(code=1),
     "nessie reset db.orders": Needs(("nessie content delete db.orders",)),
-    "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~3"),
+    "nessie resolve --theirs db.orders --ours db.items -m 'nightly load'": Needs(
+        (
+            "nessie content put db.orders --snapshot-id 50",
+            "nessie content put db.items --snapshot-id 51",
+            "nessie content put db.orders --snapshot-id 60 -m theirs -C other",
+            "nessie content put db.items --snapshot-id 61 -m theirs -C other",
+        )
+    ),
+    "nessie resolve": Needs(("nessie content delete db.rates",)),
+    "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~2"),
     "nessie show 8f31c0de -- db.sales.orders": Needs(hash="feature~1"),
     "nessie stash apply 1": Needs(("nessie content delete db.rates", "nessie stash", "nessie content delete db.orders", "nessie stash")),
     "nessie stash drop 2": Needs(("nessie content delete db.rates", "nessie stash") * 3),
@@ -163,6 +172,20 @@ def test_what_a_page_shows_works(block, place):
         outcome = run(place, command, int(code[1]) if code else 0)
         if shown:
             assert without_what_changes(outcome.json, json.loads(shown)) == json.loads(shown), command
+
+
+def batches() -> list[str]:
+    """The samples of batch files."""
+    text = (Path(__file__).parents[2] / "manual/texts/nessie-commit.md").read_text(encoding="utf-8")
+    return re.findall(r"^ *```json\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("batch", batches())
+def test_every_form_of_a_batch_file_is_committed(batch, place):
+    before = place.ok("content", "list").out
+    place.ok("commit", "--batch", "-", "-m", "from a file", stdin=batch)
+
+    assert place.ok("content", "list").out != before
 
 
 def without_what_changes(found, shown):

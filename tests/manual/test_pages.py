@@ -95,16 +95,30 @@ def test_every_error_code_is_listed():
     assert [kind.code for kind in kinds if not re.search(rf"\b{kind.code}\b", text)] == []
 
 
+def test_every_attribute_that_a_filter_can_ask_for_is_listed():
+    from nessie_cli.wire import filters
+
+    text = text_of("nessie-filters")
+    attributes = {name for message in filters._MESSAGES.values() for name in message}
+    variables = {
+        name for kind in (filters.FilterKind.LOG, filters.FilterKind.ENTRIES, filters.FilterKind.REFERENCES) for name in filters._VARIABLES[kind]
+    }
+
+    assert [name for name in attributes | variables if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_setting_is_listed():
+    from nessie_cli.workspace.known import KNOWN, REPOSITORY
+
+    assert {setting.name.replace("*", "NAME") for setting in (*KNOWN, *REPOSITORY)} <= terms("nessie-config")
+
+
 def test_every_environment_variable_is_listed():
-    sources = "".join(file.read_text() for file in (ROOT / "nessie_cli").rglob("*.py"))
+    sources = "".join(file.read_text() for room in ("workspace", "render") for file in (ROOT / "nessie_cli" / room).rglob("*.py"))
     used = set(re.findall(r'"(NESSIE_[A-Z_]+|NO_COLOR|CLICOLOR_FORCE|PAGER|COLUMNS|LINES|VISUAL|EDITOR)"', sources))
 
     assert {environment.STORE, "NESSIE_PAGER"} <= used
-    assert used - terms("nessie") - HOOK_VARIABLES == set()
-
-
-HOOK_VARIABLES = {"NESSIE_HOOK"}
-"""Set for the programs that nessie starts, never read by it."""
+    assert used - terms("nessie") == set()
 
 
 def test_every_page_that_is_mentioned_is_there():
@@ -188,7 +202,7 @@ def test_help_knows_pages_by_both_names(nothing, words):
     assert nothing.ok("help", *words).out.startswith("NAME\n    nessie-merge - ")
 
 
-@pytest.mark.parametrize("topic", ["revisions", "conflicts", "stores", "json", "exit-status"])
+@pytest.mark.parametrize("topic", ["revisions", "filters", "conflicts", "stores", "json", "exit-status"])
 def test_help_has_topics(nothing, topic):
     assert nothing.ok("help", topic).out.startswith(f"NAME\n    nessie-{topic} - ")
 

@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the staged batch or of a merge, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -463,6 +463,22 @@ COMMANDS: Mapping[str, Command] = {
             (("--theirs",), "key", True, "Take the source's state of this key."),
             (("--resolve",), "key=file", True, "Write this content (REST JSON; - is stdin)."),
             (("--follow-renames",), "", False, "Combine a rename on one side with a change on the other."),
+            (("--unrelated",), "", False, "Merge also what shares no commit with the branch."),
+            (("--expected-hash", "-c"), "hash", False, "A commit that the target must have."),
+        ),
+        ("revision",),
+        False,
+        "",
+    ),
+    "resolve": (
+        {},
+        (
+            (("--into", "-b"), "reference", False, "The branch to merge into (the current one)."),
+            (("-m", "--message"), "-", False, "The message of the commit."),
+            (("--ours",), "key", True, "Keep the target's state of this key."),
+            (("--theirs",), "key", True, "Take the source's state of this key."),
+            (("--resolve",), "key=file", True, "Write this content (REST JSON; - is stdin)."),
+            (("--follow-renames",), "", False, "Combine a rename on one side with a change on the other."),
             (("--expected-hash", "-c"), "hash", False, "A commit that the target must have."),
         ),
         ("revision",),
@@ -580,6 +596,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
 }
 
-TOPICS: Mapping[str, str] = {"revisions": "how commits, ranges and keys are named", "conflicts": "what each conflict means and how it is resolved", "stores": "where a repository is kept, and how it is named", "json": "the JSON that nessie prints", "exit-status": "what the exit codes of nessie mean"}
+TOPICS: Mapping[str, str] = {"revisions": "how commits, ranges and keys are named", "filters": "expressions that select branches, commits and contents", "conflicts": "what each conflict means and how it is resolved", "stores": "where a repository is kept, and how it is named", "json": "the JSON that nessie prints", "exit-status": "what the exit codes of nessie mean"}
 
 SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch or pattern of branches: no-delete, no-rewind, merge-only.", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}
