@@ -3,7 +3,7 @@ import shlex
 
 import pytest
 
-from nessie_cli.model import ContentKey, Delete, Namespace, Put
+from nessie_cli.model import ContentKey, Delete, Namespace, Put, ReferenceType
 
 
 @pytest.fixture
@@ -218,3 +218,12 @@ def test_wrong_input(nessie, feature, argv, code, said) -> None:
     assert said in ran.err
     assert "Traceback" not in ran.err
     assert feature.head("main") == before
+
+
+def test_histories_that_share_nothing_are_merged_on_demand(nessie, catalog) -> None:
+    catalog.repository.create_reference(ReferenceType.BRANCH, "alone", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
+    catalog.create("alone", "elsewhere", 7)
+    ran = nessie("merge", "alone")
+    assert (ran.code, ran.out, "nessie merge --unrelated" in ran.err) == (4, "", True)
+    assert nessie("merge", "alone", "--unrelated").code == 0
+    assert catalog.snapshot("main", "elsewhere") == 7

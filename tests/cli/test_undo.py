@@ -109,3 +109,13 @@ def test_the_creation_of_the_default_branch_stays(nessie, catalog) -> None:
     first = nessie("reflog").rows[-1][0]
     assert nessie("undo", "--to", first).code == 0, "main as it was made: empty"
     assert nessie("log").out == ""
+
+
+def test_undoing_the_creation_of_the_current_reference_is_refused(nessie, catalog) -> None:
+    nessie("switch", "-c", "dev")
+    ran = nessie("undo")
+    assert (ran.code, ran.out, "nessie switch" in ran.err) == (2, "", True)
+    nessie("switch", "-")
+    assert nessie("undo", "dev").code == 0
+    assert nessie("undo", "dev").code == 0
+    assert nessie("switch", "dev").code == 0

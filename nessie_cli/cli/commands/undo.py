@@ -8,6 +8,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.references import follow_rename
 from nessie_cli.cli.undoing import Step, plan
 from nessie_cli.cli.words import refuse_empty
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_single_reference
@@ -29,6 +30,8 @@ def undo(
     call = Invocation.of(ctx)
     refuse_empty("nessie undo [REF]", reference)
     step = plan(call.repository(), reference or call.reference_name(), to)
+    if step.after is None and call.workspace and call.workspace.current_reference() == step.name:
+        raise InvalidInput(f"this would delete '{step.name}', the current reference of this workspace; `nessie switch` to another one first")
     done = _preview(step) if dry_run else step.act()
     if step.renamed and not dry_run:
         follow_rename(call, step.renamed, step.name)
