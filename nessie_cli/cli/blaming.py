@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 from nessie_cli.repository.base import Repository
 
 FEW = 16
 """So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
+MANY = 50_000
+"""So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
 
 
 def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
     """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
 
-    History is walked until all but a few keys are found; those are looked up. Cost O(keys + commits walked).
+    History is walked until all but a few keys are found; those are looked up. Cost O(keys + commits walked), one walk for every `MANY` keys.
     """
-    entries = list(repository.entries(at, keys))
+    entries = iter(repository.entries(at, keys))
+    while some := list(islice(entries, MANY)):
+        yield from _blame(repository, at, some)
+
+
+def _blame(repository: Repository, at: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, CommitMeta]]:
     waiting = {entry.key for entry in entries}
     found: dict[ContentKey, CommitMeta] = {}
     where = at

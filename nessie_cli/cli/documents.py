@@ -225,7 +225,7 @@ class Undone(TypedDict):
 # -- care -------------------------------------------------------------------------------------------------------------------------------
 
 
-class Checked(TypedDict):
+class Checked(wire.Listing):
     """What is wrong with the store; `clean` where that is nothing."""
 
     clean: bool

@@ -177,6 +177,26 @@ def _touch(story: Story, number: int) -> list[Operation]:
     return [story.put("db", Namespace(elements=("db",), properties={"n": str(number)}), "main")]
 
 
+def _metadata(columns: int) -> dict[str, object]:
+    """The metadata file of an Iceberg table with so many columns and no snapshot."""
+    fields = [{"id": number, "name": f"column{number}", "required": False, "type": "long"} for number in range(1, columns + 1)]
+    return {
+        "format-version": 2,
+        "table-uuid": "4a5e1bd4-7d1c-4b56-93a9-5fa0ddf92d25",
+        "location": "s3://lake/t",
+        "last-sequence-number": 0,
+        "last-updated-ms": 0,
+        "last-column-id": columns,
+        "current-schema-id": 0,
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": fields}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+    }
+
+
 def _tables(folder: Path) -> None:
     """Files that options read."""
     content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/file.json", "snapshotId": 9, "schemaId": 1, "specId": 2, "sortOrderId": 3}
@@ -190,6 +210,8 @@ def _tables(folder: Path) -> None:
     batch("batch.jsonl", ("PUT", "bulk", content))
     batch("again.jsonl", ("DELETE", "items", None), ("PUT", "items", content))
     batch("view.jsonl", ("DELETE", "items", None), ("PUT", "items", view))
+    for number in (1, 2):
+        (folder / f"{number}.metadata.json").write_text(json.dumps(_metadata(number)))
     (folder / "garbage.json").write_text("{")
     (folder / "message.txt").write_bytes(b"caf\xe9")
 

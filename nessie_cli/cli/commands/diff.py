@@ -1,16 +1,18 @@
 """`nessie diff`."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.diffing import each_change
 from nessie_cli.cli.words import split_keys
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, DiffEntry, KeyRange
-from nessie_cli.render.changes import changes_of, encode_changes
+from nessie_cli.model import Content, ContentKey, DiffEntry, KeyRange
+from nessie_cli.render.changes import Change, encode_changes
 from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.wire.encode import encode_reference
@@ -45,18 +47,28 @@ def diff(
     found, prefixes = split_keys(call, words or [], 2, USAGE)
     sides = [call.repository().resolve(side) for side in _sides(call, found)]
     before, after = (CommitSpec(None, side.hash) for side in sides)
-    changes = changes_of(_differences(call, before, after, prefixes))
-    if deep:
-        from nessie_cli.cli.deep import deepened
-
-        changes = deepened(changes)
+    changes = _changes(call, before, after, prefixes, deep=deep)
+    first = list(islice(changes, 1))
+    changes = chain(first, changes)
     if call.wants_json:
         references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}
         call.answer_listing("diffs", encode_changes(changes), hasMore=False, token=None, **references)
     else:
-        (print_name_status if name_status else print_summary if stat else print_diff)(changes, call.out)
-    if exit_code and changes:
+        (print_name_status if name_status else print_summary if stat else print_diff)(list(changes), call.out)
+    if exit_code and first:
         raise typer.Exit(DIFFERENCES_FOUND)
+
+
+def _changes(call: Invocation, before: CommitSpec, after: CommitSpec, prefixes: Sequence[ContentKey], *, deep: bool) -> Iterator[Change]:
+    def content_before(key: ContentKey) -> Content | None:
+        return call.repository().contents(before, [key]).get(key)
+
+    found = each_change(lambda: _differences(call, before, after, prefixes), content_before)
+    if not deep:
+        return found
+    from nessie_cli.cli.deep import deepened
+
+    return (one for change in found for one in deepened([change]))
 
 
 def _sides(call: Invocation, words: Sequence[str]) -> tuple[CommitSpec, CommitSpec]:

@@ -1,5 +1,7 @@
 """`nessie fsck`."""
 
+from itertools import chain, islice
+
 import typer
 
 from nessie_cli.cli.context import Invocation
@@ -16,12 +18,14 @@ def fsck(ctx: typer.Context) -> None:
     Exits with 1 and the list when something is wrong.
     """
     call = Invocation.of(ctx)
-    problems = list(call.repository().check())
+    problems = call.repository().check()
+    first = list(islice(problems, 1))
+    problems = chain(first, problems)
     if call.wants_json:
-        call.answer({"clean": not problems, "problems": [problem(found) for found in problems]})
-    elif problems:
-        print_problems(problems, call.out)
+        call.answer_listing("problems", map(problem, problems), clean=not first)
+    elif first:
+        print_problems(list(problems), call.out)
     else:
         call.say("clean: every object, reference and link is as it should be")
-    if problems:
+    if first:
         raise typer.Exit(PROBLEMS_FOUND)

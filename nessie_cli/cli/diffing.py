@@ -1,0 +1,57 @@
+"""The changes between two states, however many there are: renames are found without keeping every content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from nessie_cli.model import Content, ContentKey, DiffEntry
+from nessie_cli.render.changes import Change, ChangeKind, changes_of
+
+FEW = 10_000
+"""So many differences, or fewer, are kept and read once."""
+
+Read = Callable[[], Iterator[DiffEntry]]
+"""Reads all differences from the beginning."""
+
+
+def each_change(read: Read, content_before: Callable[[ContentKey], Content | None]) -> Iterator[Change]:
+    """What `changes_of` gives, as it is read.
+
+    More than a few differences are read up to four times; the memory that takes grows with the smaller of the numbers of creations and deletions.
+    """
+    first = list(islice(read(), FEW))
+    if len(first) < FEW:
+        yield from changes_of(first)
+        return
+    old_keys = _renamed(read)
+    for entry in read():
+        kind, content_id = _side(entry)
+        old_key = old_keys.get(content_id)
+        if old_key is None or kind is ChangeKind.UPDATED:
+            yield Change(kind, entry.key, entry.before, entry.after)
+        elif kind is ChangeKind.CREATED:
+            yield Change(ChangeKind.RENAMED, entry.key, content_before(old_key), entry.after, old_key)
+
+
+def _renamed(read: Read) -> dict[str, ContentKey]:
+    """The content ids that left one key for another, each with the key that it left."""
+    counted = Counter(_side(entry)[0] for entry in read())
+    if not counted[ChangeKind.CREATED] or not counted[ChangeKind.DELETED]:
+        return {}
+    deleted_are_few = counted[ChangeKind.DELETED] <= counted[ChangeKind.CREATED]
+    few, many = (ChangeKind.DELETED, ChangeKind.CREATED) if deleted_are_few else (ChangeKind.CREATED, ChangeKind.DELETED)
+    keys = {content_id: key for kind, content_id, key in _sides(read) if kind is few}
+    partners = {content_id: key for kind, content_id, key in _sides(read) if kind is many and content_id in keys}
+    return {content_id: keys[content_id] if deleted_are_few else key for content_id, key in partners.items()}
+
+
+def _sides(read: Read) -> Iterator[tuple[ChangeKind, str, ContentKey]]:
+    return ((*_side(entry), entry.key) for entry in read())
+
+
+def _side(entry: DiffEntry) -> tuple[ChangeKind, str]:
+    content = entry.after or entry.before
+    kind = ChangeKind.CREATED if entry.before is None else ChangeKind.DELETED if entry.after is None else ChangeKind.UPDATED
+    return kind, (content.id if content else None) or ""
