@@ -10,6 +10,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.objects import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
+from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
@@ -18,8 +19,6 @@ from nessie_cli.store.opening import create_store, open_store
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
-Authorization = Callable[[], str | None]
-"""Answers the `Authorization` header of the next request to a server, None for none."""
 
 
 def _now() -> int:
@@ -27,14 +26,14 @@ def _now() -> int:
 
 
 def connect(
-    url: str, *, who: str = "", authorization: Authorization | None = None, clock: Clock = _now, random: Randomness = os.urandom
+    url: str, *, who: str = "", access: Access | None = None, clock: Clock = _now, random: Randomness = os.urandom
 ) -> Repository:
     """Open the repository at a URL.
 
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie
-    server. `who` is the committer of what is written (a server decides for itself, by the `authorization`); `clock` gives microseconds
+    server, reached as `access` says. `who` is the committer of what is written (a server decides for itself); `clock` gives microseconds
     since 1970, `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where nothing is there (see `create`),
-    `StoreUnavailable` where it cannot be used; a server is asked only when something is read or written.
+    `StoreUnavailable` where it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
@@ -42,10 +41,9 @@ def connect(
     """
     circumstances = Circumstances(who, clock, random)
     if url.startswith(("http://", "https://")):
-        from nessie_cli.repository.remote.repository import RemoteRepository
-        from nessie_cli.repository.remote.transport import Transport
+        from nessie_cli.repository.remote.opening import open_remote
 
-        return RemoteRepository(Transport(url, authorization), circumstances)
+        return open_remote(url, access or Access(), circumstances)
     if url == "memory:":
         return _initialised(create_store(url), "main", circumstances)
     return LocalRepository(open_store(url), circumstances)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 
 from msgspec import json
 from starlette.applications import Starlette
@@ -23,9 +24,9 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def pages(server: Server) -> Application:
     """The application that answers what is not below `/api/v1` and `/api/v2`."""
-    description = openapi()
-    described = json.encode(description)
-    page = manual(description)
+    # Made when somebody asks: a start should not wait for what few read.
+    described = cache(lambda: json.encode(openapi()))
+    page = cache(lambda: manual(openapi()))
 
     async def live(_: Request) -> Response:
         return _health([])
@@ -37,10 +38,10 @@ def pages(server: Server) -> Application:
         return PlainTextResponse(server.metrics.text(), media_type=_METRICS_TYPE)
 
     async def api_description(_: Request) -> Response:
-        return Response(described, media_type="application/json")
+        return Response(await server.read(described), media_type="application/json")
 
     async def api_manual(_: Request) -> Response:
-        return HTMLResponse(page)
+        return HTMLResponse(await server.read(page))
 
     async def home(_: Request) -> Response:
         return RedirectResponse("/api/docs")

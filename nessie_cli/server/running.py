@@ -14,6 +14,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Application, Server
 from nessie_cli.server.call import Catalog
+from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
 from nessie_cli.server.routes import ROUTES
@@ -51,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 def application(repository: Repository, *, limits: Limits | None = None, log: AccessLog | None = None) -> Application:
     """The ASGI application over a repository."""
-    server = Server(Catalog(repository, repository.config().default_branch), RouteTable(ROUTES), limits=limits, log=log)
+    server = Server(Catalog(repository, repository.config().default_branch), RouteTable((*ROUTES, *EXTENSIONS)), limits=limits, log=log)
     server.beside = pages(server)
     return server
 

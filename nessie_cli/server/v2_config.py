@@ -6,6 +6,7 @@ from msgspec import json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
 from nessie_cli.wire.encode import encode_config
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
@@ -15,11 +16,13 @@ SETTING = "repository-config.{}"
 
 def get_config(call: Call) -> Answer:
     """What clients ask first."""
-    return Answer(encode_config(call.repository.config()))
+    return Answer(encode_config(call.repository.config()) | announcement(call))
 
 
 def get_repository_config(call: Call) -> Answer:
     """The stored configuration objects of the types asked for."""
+    if settings_asked(call):
+        return get_settings(call)
     wanted = dict.fromkeys(call.texts("type"))
     for name in wanted:
         if name not in TYPE_NAMES:
@@ -31,6 +34,9 @@ def get_repository_config(call: Call) -> Answer:
 
 def post_repository_config(call: Call) -> Answer:
     """Store a configuration object; answers the one that it replaces."""
-    name, value = decode_repository_config(call.needed_json("updateRepositoryConfig.repositoryConfigUpdate"))
+    body = call.needed_json("updateRepositoryConfig.repositoryConfigUpdate")
+    if (settings := settings_given(call, body)) is not None:
+        return put_settings(call, settings)
+    name, value = decode_repository_config(body)
     previous = call.repository.put_setting(SETTING.format(name), json.encode(value).decode())
     return Answer({"previous": None if previous is None else json.decode(previous)})

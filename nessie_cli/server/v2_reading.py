@@ -9,6 +9,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.changes import former_heads
+from nessie_cli.server.extensions import is_ours, log_page, walk
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
 from nessie_cli.wire import keys
@@ -21,8 +22,10 @@ from nessie_cli.wire.encode import (
     encode_diff,
     encode_entries,
     encode_log,
+    encode_page,
     encode_reference,
 )
+from nessie_cli.wire.facts import entry_with_facts
 
 MOST_SCANNED = 1000
 """Commits that recent changes look through at most."""
@@ -36,13 +39,15 @@ def get_history(call: Call) -> Answer:
     """A page of the log."""
     target = parse_segment(call.segments["ref"], call.default_branch)
     start = read_at(call.repository, target, "Youngest hash").hash
+    if (answer := walk(call, start)) is not None:
+        return answer
     oldest = listings.oldest_of(call.text("limit-hash"))
     limit = None if oldest is None else _oldest(call, target, oldest)
     page_token = call.text("page-token")
     if page_token:
         start = listings.token_start(call, page_token)
     found, token = listings.log(call, start, limit, call.number("max-records"))
-    return Answer(encode_log(found, token))
+    return Answer(log_page(found, token) if is_ours(call) else encode_log(found, token))
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:
@@ -59,6 +64,8 @@ def get_entries(call: Call) -> Answer:
     found, token = listings.entries(
         call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content")
     )
+    if is_ours(call):
+        return Answer(encode_page("entries", map(entry_with_facts, found), token, effectiveReference=at))
     return Answer(encode_entries(found, at, token))
 
 

@@ -11,10 +11,12 @@ from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeBehavior, MergeDetail
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
+from nessie_cli.server.extensions import is_ours, merge_detail, request_id, wants_dry_run
 from nessie_cli.server.targets import DETACHED, Target, absolute, commit, expected, named, parse_segment, parse_spec
 from nessie_cli.wire.bodies import MISSPELT, MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
-from nessie_cli.wire.encode import encode_commit_result, encode_merge_result
+from nessie_cli.wire.encode import encode_commit_result, encode_merge_detail, encode_merge_result
+from nessie_cli.wire.facts import commit_with_facts
 
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
@@ -34,19 +36,28 @@ def merge_body(value: Any) -> Any:
 
 def post_commit(call: Call) -> Answer:
     """One commit."""
-    meta, operations = decode_operations(call.needed_json("commitMultipleOperations.operations"))
+    body = call.needed_json("commitMultipleOperations.operations")
+    meta, operations = decode_operations(body)
     target = parse_segment(call.segments["ref"], call.default_branch)
     branch = branch_of(call, target, "commit")
     where = expected(call.repository, target)
-    result = call.repository.commit(branch.name, operations, merged_with_headers(call, meta) or meta, expected_hash=where)
-    return Answer(encode_commit_result(result))
+    result = call.repository.commit(
+        branch.name,
+        operations,
+        merged_with_headers(call, meta) or meta,
+        expected_hash=where,
+        request_id=request_id(call),
+        dry_run=wants_dry_run(call, body),
+    )
+    return Answer(commit_with_facts(result) if is_ours(call) else encode_commit_result(result))
 
 
 def post_merge(call: Call) -> Answer:
     """One merge."""
     body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    return Answer(encode_merge_result(merge(call, target, body, merged_with_headers(call, body.meta))))
+    result = merge(call, target, body, merged_with_headers(call, body.meta))
+    return Answer(encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail))
 
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
@@ -58,7 +69,16 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     spec = Target(None) if body.source_hash is None else parse_spec(body.source_hash, "fromHash")
     source_hash = commit(call.repository, spec, "Source hash")
     source = "" if body.source == DETACHED else body.source
-    options = MergeOptions(meta=meta, behaviors=body.behaviors, default_behavior=body.default_behavior, expected_hash=where, dry_run=body.dry_run)
+    options = MergeOptions(
+        meta=meta,
+        behaviors=body.behaviors,
+        default_behavior=body.default_behavior,
+        follow_renames=body.follow_renames,
+        unrelated=body.unrelated,
+        expected_hash=where,
+        dry_run=body.dry_run,
+        request_id=request_id(call),
+    )
     _check_dropped(call, body, branch, source_hash)
     try:
         return _with_untouched(call, call.repository.merge(branch.name, f"{source}@{source_hash}", options), body, source_hash)
@@ -72,7 +92,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
 def _check_dropped(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> None:
     """Refuse a DROP for a key that neither the source nor the merge base has: a repository takes it for done, the API for a mistake."""
     asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
-    if not asked:
+    if not asked or is_ours(call):
         return
     base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
     if base in (source_hash, NO_ANCESTOR):
@@ -86,7 +106,7 @@ def _check_dropped(call: Call, body: MergeBody, branch: Reference, source_hash: 
 def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_hash: str) -> MergeResult:
     """The answer of a merge that drops keys: the API lists each of them that the source or the merge base has, touched or not."""
     base = result.common_ancestor
-    if base is None or base == source_hash:
+    if base is None or base == source_hash or is_ours(call):
         return result
     if body.default_behavior is MergeBehavior.DROP:
         kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
@@ -102,8 +122,8 @@ def post_transplant(call: Call) -> Answer:
     """One transplant."""
     body = decode_transplant(merge_body(call.needed_json("transplantCommitsIntoBranch.transplant")))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    meta = merged_with_headers(call, None if body.message is None else CommitMeta(body.message))
-    return Answer(encode_merge_result(transplant(call, target, body, meta)))
+    meta = merged_with_headers(call, body.meta or (None if body.message is None else CommitMeta(body.message)))
+    return Answer(encode_merge_result(transplant(call, target, body, meta), merge_detail if is_ours(call) else encode_merge_detail))
 
 
 def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMeta | None) -> MergeResult:
@@ -120,8 +140,10 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
         meta=_overridden(call, hashes[0], meta) if meta is not None and len(hashes) == 1 else None,
         behaviors=body.behaviors,
         default_behavior=body.default_behavior,
+        follow_renames=body.follow_renames,
         expected_hash=where,
         dry_run=body.dry_run,
+        request_id=request_id(call),
     )
     try:
         return call.repository.transplant(branch.name, hashes, options)
@@ -133,6 +155,8 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
 
 def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:
     """The metadata of the one commit that is transplanted, with what the request says instead (reference 9.6)."""
+    if is_ours(call):
+        return meta
     original = call.repository.commit_at(f"@{hash_}").meta if hash_ != NO_ANCESTOR else meta
     return CommitMeta(
         message=meta.message or original.message,

@@ -37,6 +37,8 @@ from nessie_cli.model import (
     Reference,
     ReferenceMetadata,
     ReferenceType,
+    ReflogEntry,
+    Rename,
 )
 from nessie_cli.wire.decode import decode_content_value, decode_instant, decode_key
 from nessie_cli.wire.guards import Guard, JsonObject, check
@@ -84,6 +86,7 @@ class _LogEntryGuard(Guard):
     commit_meta: JsonObject
     parent_commit_hash: str | None = None
     operations: list[JsonObject] | None = None
+    height: int = 0
 
 
 class _PageGuard(Guard):
@@ -95,6 +98,32 @@ class _ConflictGuard(Guard):
     conflict_type: str | None = None
     key: JsonObject | None = None
     message: str = ""
+    source_rename: JsonObject | None = None
+    target_rename: JsonObject | None = None
+
+
+class _StateGuard(Guard):
+    commit_hash: str
+    meta: JsonObject | None = None
+
+
+class _RecentChangesGuard(Guard):
+    reference: JsonObject
+    current: JsonObject | None = None
+    previous: list[JsonObject] | None = None
+
+
+class _ReflogGuard(Guard):
+    number: int
+    reference: str
+    type: str
+    before: str | None
+    after: str | None
+    time: str
+    who: str
+    operation: str
+    message: str
+    request_id: str
 
 
 class _MergeGuard(Guard):
@@ -170,14 +199,14 @@ def decode_content(data: Any, path: str = "content") -> Content:
     return decode_content_value(data, path, allow_unknown=True)
 
 
-def decode_log_entry(data: Any, height: int = 0) -> LogEntry:
-    """One commit; the height is not on the wire."""
+def decode_log_entry(data: Any) -> LogEntry:
+    """One commit; the height is 0 where the server does not tell it."""
     guard = check(_LogEntryGuard, data, "logEntries")
     meta = decode_meta(guard.commit_meta)
     if not meta.parents and guard.parent_commit_hash:
         meta = _with_parent(meta, guard.parent_commit_hash)
     operations = None if guard.operations is None else tuple(decode_logged_operation(o) for o in guard.operations)
-    return LogEntry(meta, height, operations)
+    return LogEntry(meta, guard.height, operations)
 
 
 def _with_parent(meta: CommitMeta, parent: str) -> CommitMeta:
@@ -200,11 +229,23 @@ def decode_page(data: Any) -> str | None:
 
 
 def decode_conflict(data: Any) -> Conflict:
-    """One conflict; its facts are not on the wire."""
+    """One conflict; of its facts, only renames are on the wire, and only of our own servers."""
     guard = check(_ConflictGuard, data, "conflict")
     name = (guard.conflict_type or "").upper()
-    type_ = ConflictType(name) if name in ConflictType.__members__ else ConflictType.UNKNOWN
-    return Conflict(type_, None if guard.key is None else decode_key(guard.key), guard.message)
+    return Conflict(
+        type=ConflictType(name) if name in ConflictType.__members__ else ConflictType.UNKNOWN,
+        key=None if guard.key is None else decode_key(guard.key),
+        message=guard.message,
+        source_rename=_decode_rename(guard.source_rename),
+        target_rename=_decode_rename(guard.target_rename),
+    )
+
+
+def _decode_rename(data: Any) -> Rename | None:
+    if data is None:
+        return None
+    by = data.get("by")
+    return Rename(decode_key(data["from"]), decode_key(data["to"]), None if by is None else decode_meta(by, "by"))
 
 
 def decode_merge(data: Any) -> MergeAnswer:
@@ -222,6 +263,51 @@ def decode_merge(data: Any) -> MergeAnswer:
         guard.was_applied,
         guard.was_successful,
         tuple(details),
+    )
+
+
+# -- where references have been ---------------------------------------------------------------------------------------------------------------
+
+
+def decode_recent_changes(data: Any) -> list[ReflogEntry]:
+    """The former hashes of a reference, newest first. Who moved it and how is not on the wire: what is known is who made the commits, and when."""
+    guard = check(_RecentChangesGuard, data, "")
+    reference = decode_reference(guard.reference)
+    states = [check(_StateGuard, state, "previous") for state in (guard.current, *(guard.previous or ())) if state is not None]
+    found = []
+    for index, state in enumerate(states):
+        meta = None if state.meta is None else decode_meta(state.meta, "meta")
+        found.append(
+            ReflogEntry(
+                number=len(states) - index,
+                reference=reference.name,
+                type=reference.type,
+                before=states[index + 1].commit_hash if index + 1 < len(states) else None,
+                after=state.commit_hash,
+                time=(meta.commit_time if meta else None) or EPOCH,
+                who=(meta.committer if meta else None) or "",
+                operation="",
+                message=meta.subject if meta else "",
+                request_id="",
+            )
+        )
+    return found
+
+
+def decode_reflog_entry(data: Any) -> ReflogEntry:
+    """One move of a reference, as our own servers tell it."""
+    guard = check(_ReflogGuard, data, "reflog")
+    return ReflogEntry(
+        number=guard.number,
+        reference=guard.reference,
+        type=ReferenceType(guard.type),
+        before=guard.before,
+        after=guard.after,
+        time=decode_instant(guard.time, "time"),
+        who=guard.who,
+        operation=guard.operation,
+        message=guard.message,
+        request_id=guard.request_id,
     )
 
 

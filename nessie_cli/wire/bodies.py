@@ -52,19 +52,23 @@ class MergeBody:
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     dry_run: bool = False
     conflict_as_result: bool = False
+    follow_renames: bool = False
+    unrelated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TransplantBody:
-    """A transplant; `hashes` are the commits, oldest first, at least one."""
+    """A transplant; `hashes` are the commits, oldest first, at least one. `meta` is an addition of our own, for one that is transplanted alone."""
 
     source: str
     hashes: tuple[str, ...]
     message: str | None = None
+    meta: CommitMeta | None = None
     behaviors: tuple[KeyBehavior, ...] = ()
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     dry_run: bool = False
     conflict_as_result: bool = False
+    follow_renames: bool = False
 
 
 # -- guards -------------------------------------------------------------------------------------------------------------------------------
@@ -97,6 +101,8 @@ class _MergeTransplantGuard(Guard):
     fetch_additional_info: bool | None = None
     is_return_conflict_as_result: bool | None = None
     return_conflict_as_result: bool | None = None
+    follow_renames: bool | None = None
+    allow_unrelated_histories: bool | None = None
 
 
 class MergeGuard(_MergeTransplantGuard):
@@ -110,6 +116,7 @@ class TransplantGuard(_MergeTransplantGuard):
     """A transplant."""
 
     hashes_to_transplant: Annotated[list[str], Field(min_length=1)]
+    commit_meta: JsonObject | None = None
 
 
 class KeysGuard(Guard):
@@ -148,6 +155,8 @@ def decode_merge(data: Any) -> MergeBody:
         default_behavior=_behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
         dry_run=bool(guard.is_dry_run or guard.dry_run),
         conflict_as_result=bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
+        follow_renames=bool(guard.follow_renames),
+        unrelated=bool(guard.allow_unrelated_histories),
     )
 
 
@@ -158,10 +167,12 @@ def decode_transplant(data: Any) -> TransplantBody:
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
         message=guard.message,
+        meta=None if guard.commit_meta is None else decode_commit_meta(guard.commit_meta),
         behaviors=_behaviors(guard),
         default_behavior=_behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
         dry_run=bool(guard.is_dry_run or guard.dry_run),
         conflict_as_result=bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
+        follow_renames=bool(guard.follow_renames),
     )
 
 

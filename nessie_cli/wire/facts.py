@@ -57,10 +57,13 @@ def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = ()) -> 
         "changedBy": encode_commit_meta(conflict.changed_by) if conflict.changed_by else None,
         "resolutions": list(resolutions),
     }
-    for name, rename in (("sourceRename", conflict.source_rename), ("targetRename", conflict.target_rename)):
-        if rename:
-            body[name] = _rename(rename)
-    return body
+    return body | renames(conflict)
+
+
+def renames(conflict: Conflict) -> Json:
+    """Where one side of a merge renamed the content of a conflict."""
+    sides = (("sourceRename", conflict.source_rename), ("targetRename", conflict.target_rename))
+    return {name: _rename(rename) for name, rename in sides if rename}
 
 
 def _rename(rename: Rename) -> Json:

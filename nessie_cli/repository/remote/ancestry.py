@@ -6,15 +6,17 @@ A server answers first parents only. Where merge parents count, their pages are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry
 from nessie_cli.repository.base import AheadBehind
 
 FetchPage = Callable[[str, int], list[LogEntry]]
-PAGE = 100
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
+PAGE = 250
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+_BOTH = 3
 
 
 class Ancestry:
@@ -37,68 +39,83 @@ class Ancestry:
             yield hash_
             hash_ = self.commit(hash_).parent
 
-    def _age(self, hash_: str) -> tuple[float, str]:
-        when = self.commit(hash_).meta.commit_time or _BEGINNING
-        return (-when.timestamp() if when is not _BEGINNING else 0.0, hash_)
-
-    def _parents(self, hash_: str) -> list[str]:
+    def parents(self, hash_: str) -> list[str]:
+        """All parents of a commit but the empty history."""
         entry = self.commit(hash_)
         return [parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR]
 
     def reachable(self, starts: Sequence[str], exclude: Sequence[str]) -> Iterator[LogEntry]:
         """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once."""
         hidden = set(exclude) - {NO_ANCESTOR}
-        seen = (set(starts) | hidden) - {NO_ANCESTOR}
-        queue: list[tuple[float, str]] = []
-        for hash_ in seen:
-            heappush(queue, self._age(hash_))
+        waiting = _Waiting(self, (set(starts) | hidden) - {NO_ANCESTOR})
+        seen = set(waiting.ages)
         wanted = len(seen - hidden)
-        while queue and wanted:
-            _, hash_ = heappop(queue)
+        while wanted:
+            hash_ = waiting.pop()
             if hash_ not in hidden:
                 wanted -= 1
                 yield self.commit(hash_)
-            for parent in self._parents(hash_):
+            for parent in self.parents(hash_):
                 if hash_ in hidden and parent not in hidden:
                     hidden.add(parent)
                     wanted -= parent in seen
                 if parent not in seen:
                     seen.add(parent)
                     wanted += hash_ not in hidden
-                    heappush(queue, self._age(parent))
+                    waiting.push(parent, hash_)
 
     def merge_base(self, a: str, b: str) -> str:
         """The newest commit reachable from both over all parents; the no-ancestor hash where there is none."""
         sides = {a: 1}
         sides[b] = sides.get(b, 0) | 2
-        queue = [self._age(hash_) for hash_ in sides if hash_ != NO_ANCESTOR]
-        queue.sort()
-        while queue:
-            _, hash_ = heappop(queue)
-            if sides[hash_] == 3:  # noqa: PLR2004 - both sides
+        waiting = _Waiting(self, set(sides) - {NO_ANCESTOR})
+        while waiting:
+            hash_ = waiting.pop()
+            if sides[hash_] == _BOTH:
                 return hash_
-            for parent in self._parents(hash_):
+            for parent in self.parents(hash_):
                 if parent not in sides:
                     sides[parent] = 0
-                    heappush(queue, self._age(parent))
+                    waiting.push(parent, hash_)
                 sides[parent] |= sides[hash_]
         return NO_ANCESTOR
 
     def ahead_behind(self, of: str, base: str) -> AheadBehind:
         """First-parent distances from the newest commit that both have along first parents."""
-        ours: dict[str, int] = {}
-        theirs: dict[str, int] = {}
-        left, right = self.first_parents(of), self.first_parents(base)
-        mine, other = next(left, None), next(right, None)
-        while mine is not None or other is not None:
-            if mine is not None:
-                ours[mine] = len(ours)
-                if mine in theirs:
-                    return AheadBehind(ours[mine], theirs[mine], mine)
-                mine = next(left, None)
-            if other is not None:
-                theirs[other] = len(theirs)
-                if other in ours:
-                    return AheadBehind(ours[other], theirs[other], other)
-                other = next(right, None)
-        return AheadBehind(len(ours), len(theirs), NO_ANCESTOR)
+        walks = (self.first_parents(of), self.first_parents(base))
+        met: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        open_ = [0, 1]
+        while open_:
+            for side in list(open_):
+                hash_ = next(walks[side], None)
+                if hash_ is None:
+                    open_.remove(side)
+                    continue
+                met[side][hash_] = len(met[side])
+                if hash_ in met[1 - side]:
+                    return AheadBehind(met[0][hash_], met[1][hash_], hash_)
+        return AheadBehind(len(met[0]), len(met[1]), NO_ANCESTOR)
+
+
+class _Waiting:
+    """Commits to visit, the newest first. A parent comes after the child that led to it, though a server may give both one time."""
+
+    def __init__(self, ancestry: Ancestry, starts: set[str]) -> None:
+        self._ancestry = ancestry
+        self._queue: list[tuple[timedelta, str]] = []
+        self.ages: dict[str, timedelta] = {}
+        for hash_ in starts:
+            self.push(hash_)
+
+    def push(self, hash_: str, child: str | None = None) -> None:
+        """Add a commit, met for the first time."""
+        age = _BEGINNING - (self._ancestry.commit(hash_).meta.commit_time or _BEGINNING)
+        self.ages[hash_] = age if child is None else max(age, self.ages[child] + _TICK)
+        heappush(self._queue, (self.ages[hash_], hash_))
+
+    def pop(self) -> str:
+        """The newest one."""
+        return heappop(self._queue)[1]
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)

@@ -6,48 +6,37 @@ the key, are read from the server afterwards, so a conflict looks the same whoev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.kernel.committing import Applied, Batch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import commit_message, describe
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Id, Objects
-from nessie_cli.model import CommitMeta, Conflict, Content, ContentKey, Delete, KeyRange, Namespace, Operation, Put
+from nessie_cli.model import CommitMeta, Conflict, Content, ContentKey, Delete, KeyRange, Namespace, Operation
+from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.reading import RemoteReading
 
 State = Mapping[ContentKey, Content]
-ChangedBy = Callable[[ContentKey], CommitMeta | None]
+Changes = Mapping[ContentKey, CommitMeta]
 
 
-def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: ChangedBy) -> tuple[Conflict, ...]:
+def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
     """The conflicts of an answer, with the contents of both states and what was wanted."""
-    found = []
-    for conflict in conflicts:
-        if conflict.key is not None:
-            conflict = structs.replace(  # noqa: PLW2901 - the same conflict, with more known of it
-                conflict,
-                expected=expected.get(conflict.key),
-                actual=actual.get(conflict.key),
-                proposed=proposed.get(conflict.key),
-                changed_by=changed_by(conflict.key),
-            )
-        found.append(conflict)
-    return tuple(found)
-
-
-def proposed_by(operations: Sequence[Operation]) -> dict[ContentKey, Content]:
-    """What operations put."""
-    return {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
-
-
-def expected_by(operations: Sequence[Operation], at_expected: State) -> dict[ContentKey, Content]:
-    """What operations expect: the content that they carry, else the state at the expected hash."""
-    carried = {o.key: o.expected_content for o in operations if isinstance(o, Put) and o.expected_content is not None}
-    return {**at_expected, **carried}
+    return tuple(
+        conflict
+        if conflict.key is None
+        else structs.replace(
+            conflict,
+            expected=expected.get(conflict.key),
+            actual=actual.get(conflict.key),
+            proposed=proposed.get(conflict.key),
+            changed_by=changed_by.get(conflict.key),
+        )
+        for conflict in conflicts
+    )
 
 
 class Judgement:
@@ -59,15 +48,20 @@ class Judgement:
         self._objects = Objects(lambda _: {})
         self._head = head
         keys = {key for operation in operations for key in _with_ancestors(operation.key)}
-        self._at_head = repository.contents(CommitSpec(None, head), keys)
-        self._at_expected = self._at_head if expected == head else repository.contents(CommitSpec(None, expected), keys)
+        self._at_head = repository.contents(at_hash(head), keys)
+        self._at_expected = self._at_head if expected == head else repository.contents(at_hash(expected), keys)
 
     def judge(self, new_id: Callable[[], bytes]) -> tuple[Applied, tuple[Conflict, ...], str]:
         """What the rules make of the operations: their outcome, the conflicts with their facts, and the message of these."""
         batch = Batch(self._objects, self._operations)
-        head_root = self._root(self._at_head | self._children())
+        head_root = self._root({**self._at_head, **self._children()})
         applied = apply_batch(self._objects, batch, self._root(self._at_expected), head_root, new_id)
-        described = describe(self._objects, applied.conflicts, self._changed_by, self._changed_by)
+        changes = self._repository.last_changes(self._head, [decode_key(conflict.key) for conflict in applied.conflicts])
+
+        def changed_by(key: bytes) -> CommitMeta | None:
+            return changes.get(decode_key(key))
+
+        described = describe(self._objects, applied.conflicts, changed_by, changed_by)
         return applied, described, commit_message(described) if described else ""
 
     def _children(self) -> dict[ContentKey, Content]:
@@ -75,7 +69,7 @@ class Judgement:
         found: dict[ContentKey, Content] = {}
         for operation in self._operations:
             if isinstance(operation, Delete) and isinstance(self._at_head.get(operation.key), Namespace):
-                below = self._repository.entries(CommitSpec(None, self._head), KeyRange(prefix=operation.key), content=True)
+                below = self._repository.entries(at_hash(self._head), KeyRange(prefix=operation.key), content=True)
                 found |= {entry.key: entry.content for entry in below if entry.content is not None}
         return found
 
@@ -83,10 +77,7 @@ class Judgement:
         items = [(encode_key(key), self._objects.add_content(content, parse_content_id(content.id or ""))) for key, content in state.items()]
         return build(self._objects, sorted(items))
 
-    def _changed_by(self, key: bytes) -> CommitMeta | None:
-        return self._repository.last_change(CommitSpec(None, self._head), decode_key(key))
 
-
-def _with_ancestors(key: ContentKey) -> Iterable[ContentKey]:
+def _with_ancestors(key: ContentKey) -> Iterator[ContentKey]:
     for length in range(1, len(key.elements) + 1):
         yield ContentKey(key.elements[:length])

@@ -1,20 +1,20 @@
-"""The remote repository: every verb over REST v2. The server decides; what it cannot tell is fetched, what it has dropped is judged before."""
+"""The writing verbs over plain REST v2. The server decides; what it cannot tell is fetched, what it has dropped is judged before it is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Self
 
-from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, OutcomeUnknown, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
 from nessie_cli.kernel.drafting import check_client_meta
 from nessie_cli.model import (
+    NO_ANCESTOR,
     CommitMeta,
     CommitResult,
-    Content,
     ContentKey,
-    Delete,
+    LogEntry,
     MergeDetail,
     MergeResult,
     Operation,
@@ -22,83 +22,38 @@ from nessie_cli.model import (
     Put,
     Reference,
     ReferenceType,
-    check_new_reference_name,
-    check_reference_name,
 )
 from nessie_cli.repository.base import MergeOptions, Revision
 from nessie_cli.repository.circumstances import Circumstances
-from nessie_cli.repository.remote.diagnosis import Judgement, expected_by, proposed_by, with_facts
+from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
+from nessie_cli.repository.remote.diagnosis import Judgement, with_facts
+from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.reading import RemoteReading
-from nessie_cli.repository.remote.transport import Transport, segment
+from nessie_cli.repository.remote.session import Session, understood
+from nessie_cli.repository.remote.transport import segment
+from nessie_cli.repository.writing import AddedIds
 from nessie_cli.wire import answers
 from nessie_cli.wire.decode import decode_key
-from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
-
-REQUEST_ID = "nessie-request-id"
-"""The property of a commit by which a lost answer is looked up: the wire has no other place for a request id."""
-
-EXTENSIONS = "nessie-cli"
-"""The additional property by which `nessie serve` says in its configuration that it keeps the whole specification."""
 
 NO_OPTIONS = MergeOptions()
+_TRIES = 5
+"""How often a commit without an expected hash is tried on a branch that moves."""
 _LOOKED_UP = 100
-"""Newest commits of a branch that are looked through for a request id."""
+"""Newest commits of a branch that are looked through for a request id, where it is not known since when to look."""
 
 
 class RemoteRepository(RemoteReading):
-    """A `Repository` behind a server."""
+    """A `Repository` behind any server that speaks REST v2."""
 
-    def __init__(self, transport: Transport, circumstances: Circumstances) -> None:
-        super().__init__(transport)
-        self._at = circumstances
+    def __init__(self, session: Session, circumstances: Circumstances) -> None:
+        super().__init__(session)
+        self._circumstances = circumstances
 
-    @property
-    def _is_ours(self) -> bool:
-        extra = self._configuration().get("additionalProperties")
-        return isinstance(extra, dict) and EXTENSIONS in extra
-
-    # -- references --------------------------------------------------------------------------------------------------------------
-
-    def put_setting(self, name: str, value: str | None) -> str | None:
-        """See `Repository`; refused, a server has no place for them."""
-        raise NotAllowed(f"setting {name!r} = {value!r}: the settings of a server are kept where its store is; set it there")
-
-    def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
-        """See `Repository`."""
-        check_new_reference_name(name)
-        if type not in (ReferenceType.BRANCH, ReferenceType.TAG):
-            raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
-        body = {"type": "DETACHED", "hash": self._existing(target)}
-        found = self._transport.send("POST", "trees", {"name": name, "type": type.value}, body)
-        return answers.understood(lambda: answers.decode_reference(found["reference"]), "reference")
-
-    def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
-        """See `Repository`."""
-        path = self._at_hash(name, expected_hash)
-        found = self._transport.send("PUT", path, None, {"type": "DETACHED", "hash": self._existing(target)})
-        return answers.understood(lambda: answers.decode_reference(found["reference"]), "reference")
-
-    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
-        """See `Repository`; two requests, the second undone where the first fails."""
-        check_new_reference_name(new)
-        found = self.reference(old)
-        if found.name == self.default_branch:
-            raise InvalidInput(f"Default branch '{found.name}' cannot be renamed.")
-        created = self.create_reference(found.type, new, expected_hash)
-        try:
-            self.delete_reference(old, expected_hash=expected_hash)
-        except BaseException:
-            self.delete_reference(new, expected_hash=created.hash)
-            raise
-        return created
-
-    def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
-        """See `Repository`."""
-        found = self._transport.send("DELETE", self._at_hash(name, expected_hash))
-        return answers.understood(lambda: answers.decode_reference(found["reference"]), "reference")
-
-    def _at_hash(self, name: str, hash_: str) -> str:
-        return f"trees/{segment(f'{check_reference_name(self._plain_name(name))}@{hash_}')}"
+    def _branch(self, name: str, verb: str) -> Reference:
+        found = self.reference(name)
+        if found.type is not ReferenceType.BRANCH:
+            raise InvalidInput(f"Reference to {verb} into must be a branch.")
+        return found
 
     # -- commit ------------------------------------------------------------------------------------------------------------------
 
@@ -115,78 +70,101 @@ class RemoteRepository(RemoteReading):
         """See `Repository`."""
         check_client_meta(meta)
         wanted = list(operations)
-        target = self._branch(branch, "commit")
-        if request_id and (earlier := self._committed(target.name, request_id)):
-            return earlier
-        expected = expected_hash or target.hash
-        if dry_run or not self._is_ours:
-            judged = self._judged(target, wanted, expected)
-            if dry_run:
-                return judged
-            # The server compares with this state again, so nothing can slip in between.
-            wanted, expected = [part for operation in wanted for part in _older_form(operation)], target.hash
-        return self._send_commit(target, wanted, meta, expected, request_id)
+        for number in range(_TRIES):
+            target = self._branch(branch, "commit")
+            if request_id and (earlier := self._committed(target, request_id, expected_hash)):
+                return earlier
+            expected = self._expected(target, expected_hash)
+            try:
+                judged = self._judged(target, wanted, expected)
+                return judged if dry_run else self._send_commit(target, wanted, meta, expected, request_id)
+            except ReferenceConflict as conflict:
+                # Whoever names no expected hash means HEAD, wherever that is by now.
+                if expected_hash is not None or conflict.head == target.hash or number == _TRIES - 1:
+                    raise
+        raise AssertionError
 
-    def _branch(self, name: str, verb: str) -> Reference:
-        found = self.reference(name)
-        if found.type is not ReferenceType.BRANCH:
-            raise InvalidInput(f"Reference to {verb} into must be a branch.")
-        return found
+    def _expected(self, target: Reference, hash_: str | None) -> str:
+        """The expected hash, which has to be on the branch (reference 7.5)."""
+        if hash_ is None or hash_.lower() in (target.hash, NO_ANCESTOR):
+            return target.hash if hash_ is None else hash_.lower()
+        if self._existing(hash_) not in self._ancestry.first_parents(target.hash):
+            raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{target.name}'.", hash_)
+        return hash_.lower()
 
     def _judged(self, target: Reference, operations: Sequence[Operation], expected: str) -> CommitResult:
-        applied, conflicts, message = Judgement(self, operations, expected, target.hash).judge(self._at.new_content_id)
+        """What the rules say of a commit: the server knows an older set of them, and another one in each version."""
+        applied, conflicts, message = Judgement(self, operations, expected, target.hash).judge(self._circumstances.new_content_id)
         if conflicts:
             raise ReferenceConflict(message, conflicts, reference=target.name, head=target.hash, expected_hash=expected)
-        from nessie_cli.repository.writing import AddedIds
-
         return CommitResult(target, AddedIds(applied.added), applied=False)
 
     def _send_commit(
         self, target: Reference, operations: Sequence[Operation], meta: CommitMeta, expected: str, request_id: str | None
     ) -> CommitResult:
-        body = {"commitMeta": _client_meta(meta, request_id), "operations": [encode_operation(operation) for operation in operations]}
-        path = f"trees/{segment(f'{target.name}@{expected}')}/history/commit"
+        body = commit_body(meta, [part for operation in operations for part in older_form(operation)])
+        if request_id:
+            body["commitMeta"] = with_request_id(body["commitMeta"], request_id)
+        # The server compares with the state that was judged, so nothing slips in between.
+        path = f"trees/{segment(f'{target.name}@{target.hash}')}/history/commit"
         try:
-            found = self._transport.send("POST", path, None, body, request_id=request_id or "")
+            return understood(self._transport.send("POST", path, None, body, request_id=request_id or ""), commit_result, "commit")
         except ReferenceConflict as conflict:
             raise self._diagnosed(conflict, target.name, operations, expected) from None
         except OutcomeUnknown:
-            if request_id and (done := self._committed(target.name, request_id)):
+            if request_id and (done := self._committed(target, request_id, target.hash)):
                 return done
             raise
-        return answers.understood(lambda: _commit_result(found), "commit")
 
     def _diagnosed(self, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str) -> ReferenceConflict:
+        """The conflict with its facts: judged once more where the branch is now, by the rules that tell them."""
+        head = self.reference(branch)
+        _, conflicts, message = Judgement(self, operations, expected, head.hash).judge(self._circumstances.new_content_id)
+        if not conflicts:
+            message, conflicts = conflict.message, self._with_states(conflict, operations, expected, head.hash)
+        return ReferenceConflict(message, conflicts, reference=branch, head=head.hash, expected_hash=expected)
+
+    def _with_states(self, conflict: ReferenceConflict, operations: Sequence[Operation], expected: str, head: str) -> tuple[Any, ...]:
         keys = [found.key for found in conflict.conflicts if found.key is not None]
-        if not keys:
-            return conflict
-        head = self.reference(branch).hash
-        at_head, at_expected = self.contents(CommitSpec(None, head), keys), self.contents(CommitSpec(None, expected), keys)
-        described = with_facts(conflict.conflicts, expected_by(operations, at_expected), at_head, proposed_by(operations), self._changed_by(head))
-        return ReferenceConflict(conflict.message, described, reference=branch, head=head, expected_hash=expected)
+        before, now = self.contents(at_hash(expected), keys), self.contents(at_hash(head), keys)
+        proposed = {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
+        return with_facts(conflict.conflicts, before, now, proposed, self.last_changes(head, keys))
 
-    def _changed_by(self, head: str) -> Callable[[ContentKey], CommitMeta | None]:
-        return lambda key: self.last_change(CommitSpec(None, head), key)
+    # -- requests ----------------------------------------------------------------------------------------------------------------
 
-    def _committed(self, branch: str, request_id: str) -> CommitResult | None:
-        for number, entry in enumerate(self.log(branch, operations=True)):
+    def _since(self, head: str, oldest: str | None, *, operations: bool) -> Iterator[LogEntry]:
+        """The commits of a branch down to one of them, which is included where it is met."""
+        for entry in self._history(head, operations=operations):
+            yield entry
+            if entry.hash == oldest:
+                return
+
+    def _committed(self, branch: Reference, request_id: str, since: str | None) -> CommitResult | None:
+        """What a request did on a branch. It can have done something only after its expected hash, where that is known."""
+        if since == branch.hash:
+            head = self.reference(branch.name).hash
+            if head == since:
+                return None
+            branch = Reference(branch.type, branch.name, head)
+        commits = self._since(branch.hash, since, operations=False)
+        for entry in commits if since else islice(commits, _LOOKED_UP):
             if entry.meta.properties.get(REQUEST_ID) == (request_id,):
-                return CommitResult(Reference(ReferenceType.BRANCH, branch, entry.hash), self._added_by(entry.hash))
-            if number >= _LOOKED_UP:
-                break
+                return CommitResult(Reference(ReferenceType.BRANCH, branch.name, entry.hash), self._added_by(entry))
         return None
 
-    def _added_by(self, hash_: str) -> Mapping[ContentKey, str]:
-        entry = self.commit_at(CommitSpec(None, hash_))
-        keys = [operation.key for operation in entry.operations or ()]
-        known = {content.id for content in self.contents(CommitSpec(None, entry.parent), keys).values()}
-        puts = [operation for operation in entry.operations or () if isinstance(operation, Put)]
+    def _added_by(self, entry: LogEntry) -> Mapping[ContentKey, str]:
+        operations = self.commit_at(at_hash(entry.hash)).operations or ()
+        if len(entry.meta.parents) > 1:
+            return {}
+        before = self.contents(at_hash(entry.parent), [operation.key for operation in operations])
+        known = {content.id for content in before.values()}
+        puts = [operation for operation in operations if isinstance(operation, Put)]
         return {put.key: put.content.id for put in puts if put.content.id is not None and put.content.id not in known}
 
     def find_request(self, request_id: str) -> CommitResult | None:
-        """See `Repository`; looks through the newest commits of every branch."""
+        """See `Repository`; looks through the newest commits of every branch. A transplant of several commits leaves no trace of its request."""
         for branch in list(self.references(ReferenceType.BRANCH)):
-            if found := self._committed(branch.name, request_id):
+            if found := self._committed(branch, request_id, None):
                 return found
         return None
 
@@ -194,37 +172,87 @@ class RemoteRepository(RemoteReading):
 
     def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
+        self._check_options(options)
         target, from_ = self._branch(branch, "merge"), self.resolve(source)
-        body: dict[str, Any] = {"fromRefName": from_.name or "DETACHED", "fromHash": from_.hash, **_merge_body(options)}
-        if options.meta is not None:
-            check_client_meta(options.meta)
-            body["commitMeta"] = _client_meta(options.meta, options.request_id)
+        if options.request_id and (done := self._merged(target, options)):
+            return done
+        body: dict[str, Any] = {"fromRefName": from_.name or "DETACHED", "fromHash": from_.hash, **merge_body(options)}
+        # An empty message is none: the server makes one up.
+        meta = client_meta(options.meta or CommitMeta(""))
+        if options.meta is not None or options.request_id:
+            body["commitMeta"] = with_request_id(meta, options.request_id) if options.request_id else meta
         return self._combined("merge", target, from_.hash, body, options)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
+        self._check_options(options)
         target = self._branch(branch, "transplant")
-        hashes = [self._existing(commit) for commit in commits]
-        body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **_merge_body(options)}
-        if options.meta is not None:
-            check_client_meta(options.meta)
-            body["message"] = options.meta.message
-        if not hashes:
+        if not commits:
             raise InvalidInput("No hashes given to transplant.")
+        hashes = [self._existing(commit) for commit in commits]
+        if NO_ANCESTOR in hashes:
+            raise CommitNotFound(f"Commit '{NO_ANCESTOR}' not found", NO_ANCESTOR)
+        body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **merge_body(options)}
+        if options.meta is not None:
+            body["message"] = options.meta.message
         return self._combined("transplant", target, hashes[-1], body, options)
 
+    def _check_options(self, options: MergeOptions) -> None:
+        if options.meta is not None:
+            check_client_meta(options.meta)
+        if options.follow_renames:
+            raise self._session.too_old("combine a rename with a change (follow renames)")
+        if options.unrelated:
+            raise self._session.too_old("merge unrelated histories")
+
+    def _merged(self, target: Reference, options: MergeOptions) -> MergeResult | None:
+        """What an earlier merge with this request id did, as far as its commit tells."""
+        assert options.request_id is not None
+        done = self._committed(target, options.request_id, options.expected_hash)
+        if done is None:
+            return None
+        parents = self.commit_at(at_hash(done.reference.hash)).meta.parents
+        return MergeResult(
+            target_branch=target.name,
+            effective_target_hash=parents[0],
+            resultant_hash=done.reference.hash,
+            common_ancestor=self.merge_base(at_hash(parents[0]), at_hash(parents[-1])),
+            expected_hash=options.expected_hash,
+            applied=True,
+            successful=True,
+        )
+
     def _combined(self, verb: str, target: Reference, source: str, body: dict[str, Any], options: MergeOptions) -> MergeResult:
-        expected = options.expected_hash or target.hash
-        path = f"trees/{segment(f'{target.name}@{expected}')}/history/{verb}"
-        found = self._transport.send("POST", path, None, body, request_id=options.request_id or "", safe=options.dry_run)
-        answer = answers.understood(lambda: answers.decode_merge(found), verb)
+        path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
+        try:
+            found = self._transport.send("POST", path, None, body, request_id=options.request_id or "", safe=options.dry_run)
+        except OutcomeUnknown:
+            if verb == "merge" and options.request_id and (done := self._merged(target, options)):
+                return done
+            raise
+        except ReferenceConflict as conflict:
+            base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(target.hash), at_hash(source))
+            raise self._namespace_conflict(conflict, target.name, source, base) from None
+        return self._answered(understood(found, answers.decode_merge, verb), target, source, options)
+
+    def _namespace_conflict(self, conflict: ReferenceConflict, branch: str, source: str, base: str) -> ReferenceConflict:
+        """What prevents a merge before any key is compared, with what is there."""
+        keys = [found.key for found in conflict.conflicts if found.key is not None]
+        if not keys:
+            return conflict
+        head = self.reference(branch).hash
+        before, now, wanted = (self.contents(at_hash(hash_), keys) for hash_ in (base, head, source))
+        facts = with_facts(conflict.conflicts, before, now, wanted, self.last_changes(head, keys))
+        return ReferenceConflict(conflict.message, facts, reference=branch, head=head, expected_hash=base)
+
+    def _answered(self, answer: answers.MergeAnswer, target: Reference, source: str, options: MergeOptions) -> MergeResult:
         head = answer.effective_target_hash or target.hash
         keys = [key for key, _, _ in answer.details]
-        at_source, at_target = self.contents(CommitSpec(None, source), keys), self.contents(CommitSpec(None, head), keys)
+        at_source, at_target = (self.contents(at_hash(hash_), keys) if keys else {} for hash_ in (source, head))
         conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
         if conflicts:
-            base = self.contents(CommitSpec(None, answer.common_ancestor), keys) if answer.common_ancestor else {}
-            conflicts = list(with_facts(conflicts, base, at_target, at_source, self._changed_by(head)))
+            base = self.contents(at_hash(answer.common_ancestor or self.commit_at(at_hash(source)).parent), keys)
+            conflicts = list(with_facts(conflicts, base, at_target, at_source, self.last_changes(head, keys)))
         by_key = {conflict.key: conflict for conflict in conflicts}
         result = MergeResult(
             target_branch=target.name,
@@ -244,7 +272,7 @@ class RemoteRepository(RemoteReading):
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`; refused, only who has the store can read every object."""
-        raise InvalidInput(f"{self.url}: a server's store is checked where it is, by `fsck` on its store")
+        raise InvalidInput(f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store URL` there")
 
     def close(self) -> None:
         """See `Repository`."""
@@ -259,44 +287,7 @@ class RemoteRepository(RemoteReading):
         self.close()
 
 
-def _client_meta(meta: CommitMeta, request_id: str | None) -> dict[str, Any]:
-    """What a client may say about a commit."""
-    properties = {name: list(values) for name, values in meta.properties.items()}
-    if request_id:
-        properties[REQUEST_ID] = [request_id]
-    sent: dict[str, Any] = {"message": meta.message, "allProperties": properties}
-    if meta.authors:
-        sent["authors"] = list(meta.authors)
-    if meta.signed_off_by:
-        sent["allSignedOffBy"] = list(meta.signed_off_by)
-    if meta.author_time is not None:
-        sent["authorTime"] = instant(meta.author_time)
-    return sent
-
-
-def _older_form(operation: Operation) -> Sequence[Operation]:
-    """Drop and create as a server knows it that has dropped the single Put with another content id."""
-    if isinstance(operation, Put) and operation.expected_content is not None and operation.content.id != operation.expected_content.id:
-        return [Delete(operation.key), Put(operation.key, operation.content.with_id(None))]
-    return [operation]
-
-
-def _commit_result(data: Any) -> CommitResult:
+def commit_result(data: Any) -> CommitResult:
+    """What a commit did."""
     added = {decode_key(item["key"]): str(item["contentId"]) for item in data.get("addedContents") or ()}
     return CommitResult(answers.decode_reference(data["targetBranch"]), added)
-
-
-def _merge_body(options: MergeOptions) -> dict[str, Any]:
-    def behavior(wanted: Any) -> dict[str, Any]:
-        sent: dict[str, Any] = {"key": encode_key(wanted.key), "mergeBehavior": wanted.behavior.value}
-        contents: Mapping[str, Content | None] = {"expectedTargetContent": wanted.expected_target, "resolvedContent": wanted.resolved}
-        return sent | {name: encode_content(content) for name, content in contents.items() if content is not None}
-
-    return {
-        "keyMergeModes": [behavior(wanted) for wanted in options.behaviors],
-        "defaultKeyMergeMode": options.default_behavior.value,
-        "isDryRun": options.dry_run,
-        "isReturnConflictAsResult": True,
-        "followRenames": options.follow_renames,
-        "allowUnrelatedHistories": options.unrelated,
-    }

@@ -1,0 +1,58 @@
+"""What is sent to a server: the bodies of commits, merges and transplants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nessie_cli.model import CommitMeta, Content, Delete, KeyBehavior, Operation, Put
+from nessie_cli.repository.base import MergeOptions
+from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
+
+REQUEST_ID = "nessie-request-id"
+"""The property of a commit by which a lost answer is looked up: plain v2 has no other place for a request id."""
+
+
+def commit_body(meta: CommitMeta, operations: Sequence[Operation]) -> dict[str, Any]:
+    """A commit."""
+    return {"commitMeta": client_meta(meta), "operations": [encode_operation(operation) for operation in operations]}
+
+
+def client_meta(meta: CommitMeta) -> dict[str, Any]:
+    """What a client may say about a commit."""
+    sent: dict[str, Any] = {"message": meta.message, "allProperties": {name: list(values) for name, values in meta.properties.items()}}
+    if meta.authors:
+        sent["authors"] = list(meta.authors)
+    if meta.signed_off_by:
+        sent["allSignedOffBy"] = list(meta.signed_off_by)
+    if meta.author_time is not None:
+        sent["authorTime"] = instant(meta.author_time)
+    return sent
+
+
+def with_request_id(meta: dict[str, Any], value: str) -> dict[str, Any]:
+    """The metadata with the property by which the commit is found again."""
+    return {**meta, "allProperties": {**meta.get("allProperties", {}), REQUEST_ID: [value]}}
+
+
+def merge_body(options: MergeOptions) -> dict[str, Any]:
+    """What merge and transplant share."""
+    return {
+        "keyMergeModes": [_behavior(wanted) for wanted in options.behaviors],
+        "defaultKeyMergeMode": options.default_behavior.value,
+        "isDryRun": options.dry_run,
+        "isReturnConflictAsResult": True,
+    }
+
+
+def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
+    sent: dict[str, Any] = {"key": encode_key(wanted.key), "mergeBehavior": wanted.behavior.value}
+    contents: Mapping[str, Content | None] = {"expectedTargetContent": wanted.expected_target, "resolvedContent": wanted.resolved}
+    return sent | {name: encode_content(content) for name, content in contents.items() if content is not None}
+
+
+def older_form(operation: Operation) -> Sequence[Operation]:
+    """Drop and create as a server knows it that has dropped the single Put with another content id."""
+    if isinstance(operation, Put) and operation.expected_content is not None and operation.content.id != operation.expected_content.id:
+        return [Delete(operation.key), Put(operation.key, operation.content.with_id(None))]
+    return [operation]

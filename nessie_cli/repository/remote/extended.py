@@ -1,0 +1,212 @@
+"""The repository behind a server of our own: what plain REST v2 cannot carry goes by its extensions, and nothing is judged twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from nessie_cli.commitspec import CommitSpec, parse
+from nessie_cli.errors import AmbiguousHash, InvalidInput, OutcomeUnknown, ReferenceConflict
+from nessie_cli.kernel.drafting import check_client_meta
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    CommitResult,
+    ContentKey,
+    LogEntry,
+    MergeResult,
+    Operation,
+    Reference,
+    ReflogEntry,
+    RepositoryConfig,
+    check_new_reference_name,
+)
+from nessie_cli.repository.base import AheadBehind, MergeOptions, Revision
+from nessie_cli.repository.remote.bodies import client_meta, commit_body, merge_body
+from nessie_cli.repository.remote.history import at_hash
+from nessie_cli.repository.remote.repository import NO_OPTIONS, RemoteRepository, commit_result
+from nessie_cli.repository.remote.session import understood
+from nessie_cli.repository.remote.transport import Query, segment
+from nessie_cli.wire import answers
+from nessie_cli.wire.extensions import SETTINGS
+
+_TRIES = 5
+"""How often a write is tried: on a branch that moves, and after a lost answer."""
+_MOST_AT_ONCE = 16_000
+"""The largest page of a walk over all parents, or of a reflog; each page repeats the work of those before it, so they grow."""
+
+T = TypeVar("T")
+
+
+class ExtendedRepository(RemoteRepository):
+    """A `Repository` behind `nessie serve`."""
+
+    # -- settings ----------------------------------------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """See `Repository`."""
+        found = self._transport.get("config/repository", {"type": SETTINGS})
+        settings = understood(found, lambda found: dict(found["configs"][0]["settings"]) if found.get("configs") else {}, "settings")
+        plain = self._session.config
+        return RepositoryConfig(plain.default_branch, plain.created, plain.format, settings)
+
+    def put_setting(self, name: str, value: str | None) -> str | None:
+        """See `Repository`."""
+        body = {"config": {"type": SETTINGS, "settings": {name: value}}}
+        found = self._transport.send("POST", "config/repository", None, body)
+        previous: str | None = understood(found, lambda found: found["previous"]["settings"].get(name), "settings")
+        return previous
+
+    # -- references --------------------------------------------------------------------------------------------------------------
+
+    def resolve(self, revision: Revision) -> Reference:
+        """See `Repository`; one request, none for a commit that is known."""
+        spec = parse(revision) if isinstance(revision, str) else revision
+        if spec.name is None and not spec.steps and (spec.hash or "").lower() in self._known:
+            return super().resolve(spec)
+        found = self._transport.get("revisions", {"spec": str(spec)})
+        if told := understood(found, lambda found: found.get("ambiguous"), "revisions"):
+            raise understood(told, lambda told: AmbiguousHash(told["message"], [(pair[0], pair[1]) for pair in told["candidates"]]), "revisions")
+        return self._seen(self._session.reference(found))
+
+    def _complete(self, short: str) -> str:
+        return self.resolve(CommitSpec(None, short)).hash
+
+    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
+        """See `Repository`."""
+        check_new_reference_name(new)
+        return self._session.reference(self._transport.send("POST", f"{self._at(old, expected_hash)}/rename", {"name": new}))
+
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """See `Repository`."""
+        yield from islice(self._session.pages("reflog", "reflog", {"ref": name}, answers.decode_reflog_entry, growing=_MOST_AT_ONCE), limit)
+
+    # -- history -----------------------------------------------------------------------------------------------------------------
+
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        first, last = self._hash(start), self._existing(until) if until else None
+        everywhere: Query = {"all-parents": "true"} if all_parents else {}
+        for entry in self._history(first, everywhere, operations=operations, growing=_MOST_AT_ONCE if all_parents else 0):
+            yield entry
+            if entry.hash == last:
+                return
+
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        hidden = [self._hash(revision) for revision in exclude]
+        query: Query = {"all-parents": "true", "exclude": hidden}
+        yield from self._history(self._hash(start), query, operations=operations, growing=_MOST_AT_ONCE)
+
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        yield from self._history(self._hash(start), {"key": self._session.key_text(key)}, operations=operations)
+
+    def last_changes(self, at: str, wanted: Iterable[ContentKey]) -> dict[ContentKey, CommitMeta]:
+        """The newest commit that changed each key, for those that have one."""
+        found = {}
+        for key in wanted:
+            query: Query = {"key": self._session.key_text(key), "max-records": "1"}
+            for entry in islice(self._history(at, query, operations=False), 1):
+                found[key] = entry.meta
+        return found
+
+    def _relation(self, tell: str, of: str, to: str, decode: Callable[[Any], T]) -> T:
+        return understood(self._transport.get("ancestry", {"tell": tell, "of": of, "to": to}), decode, "ancestry")
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """See `Repository`."""
+        return self._relation("merge-base", self._hash(a), self._hash(b), lambda found: str(found["mergeBase"]))
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """See `Repository`."""
+        return self._relation("is-ancestor", self._hash(ancestor), self._hash(descendant), lambda found: bool(found["isAncestor"]))
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """See `Repository`."""
+
+        def distances(found: Any) -> AheadBehind:
+            return AheadBehind(int(found["ahead"]), int(found["behind"]), str(found["commonAncestor"]))
+
+        return self._relation("ahead-behind", self._hash(of), self._hash(base), distances)
+
+    # -- writing -----------------------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        branch: str,
+        operations: Iterable[Operation],
+        meta: CommitMeta,
+        *,
+        expected_hash: str | None = None,
+        request_id: str | None = None,
+        dry_run: bool = False,
+    ) -> CommitResult:
+        """See `Repository`."""
+        check_client_meta(meta)
+        wanted = list(operations)
+        for number in range(_TRIES):
+            expected = expected_hash or self._branch(branch, "commit").hash
+            body = commit_body(meta, wanted) | ({"isDryRun": True} if dry_run else {})
+            try:
+                return self._write(f"{self._at(branch, expected)}/history/commit", body, request_id, extended_commit_result, dry_run=dry_run)
+            except ReferenceConflict as conflict:
+                told = self._diagnosed(conflict, self._plain_name(branch), wanted, expected)
+                # Whoever names no expected hash means HEAD, wherever that is by now.
+                if expected_hash is not None or told.head == expected or number == _TRIES - 1:
+                    raise told from None
+        raise AssertionError
+
+    def _write(self, path: str, body: Any, request_id: str | None, decode: Callable[[Any], T], *, dry_run: bool) -> T:
+        """Send a write. With a request id it happens once, however often it is sent, so a lost answer is asked for until it is known."""
+        for number in range(_TRIES):
+            try:
+                return understood(self._transport.send("POST", path, None, body, request_id=request_id or "", safe=dry_run), decode, "write")
+            except OutcomeUnknown:
+                # What it did is looked up before it is sent again: its conflicts would be those with itself.
+                if not request_id or number == _TRIES - 1:
+                    raise
+        raise AssertionError
+
+    def find_request(self, request_id: str) -> CommitResult | None:
+        """See `Repository`."""
+        found = self._transport.get(f"requests/{segment(request_id)}")
+        return understood(found, lambda found: None if found["result"] is None else commit_result(found["result"]), "request")
+
+    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
+        """See `Repository`."""
+        from_ = self.resolve(source)
+        body: dict[str, Any] = {"fromRefName": from_.name or "DETACHED", "fromHash": from_.hash}
+        if options.meta is not None:
+            check_client_meta(options.meta)
+            body["commitMeta"] = client_meta(options.meta)
+        return self._combine("merge", branch, from_.hash, body, options)
+
+    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
+        """See `Repository`."""
+        if not commits:
+            raise InvalidInput("No hashes given to transplant.")
+        hashes = [self._existing(commit) for commit in commits]
+        body: dict[str, Any] = {"fromRefName": "DETACHED", "hashesToTransplant": hashes}
+        if options.meta is not None:
+            check_client_meta(options.meta)
+            body["commitMeta"] = client_meta(options.meta)
+        return self._combine("transplant", branch, hashes[-1], body, options)
+
+    def _combine(self, verb: str, branch: str, source: str, body: dict[str, Any], options: MergeOptions) -> MergeResult:
+        target = self._branch(branch, verb)
+        body = {**body, **merge_body(options), "followRenames": options.follow_renames, "allowUnrelatedHistories": options.unrelated}
+        path = f"{self._at(branch, options.expected_hash or target.hash)}/history/{verb}"
+        try:
+            answer = self._write(path, body, options.request_id, answers.decode_merge, dry_run=options.dry_run)
+        except ReferenceConflict as conflict:
+            base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(target.hash), at_hash(source))
+            raise self._namespace_conflict(conflict, target.name, source, base) from None
+        return self._answered(answer, target, source, options)
+
+
+def extended_commit_result(data: Any) -> CommitResult:
+    """What a commit did, or would do."""
+    found = commit_result(data)
+    return CommitResult(found.reference, found.added, applied=bool(data.get("wasApplied", True)))

@@ -1,0 +1,63 @@
+"""Real server processes for tests: forked from one that has loaded everything, so that each test can have its own in a few milliseconds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+
+def _serve(url: str, told: Connection) -> None:
+    from nessie_cli.repository.opening import connect
+    from nessie_cli.server import Listeners, Settings, serve
+
+    with connect(url, who="served") as repository:
+        serve(repository, Settings(port=0), Listeners(told.send))
+
+
+def _fork_servers(requests: Connection) -> None:
+    """Wait for URLs; answer each with the address of a new process that serves it."""
+    import uvicorn.lifespan.on
+    import uvicorn.loops.auto
+    import uvicorn.protocols.http.auto
+    import uvicorn.protocols.websockets.auto  # noqa: F401 - loaded once for all
+
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        url = requests.recv()
+        here, there = multiprocessing.Pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                _serve(url, there)
+            finally:
+                os._exit(0)
+        requests.send((child, here.recv() + "/api/v2"))
+
+
+class Servers:
+    """Starts servers, one process each."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._forker = context.Process(target=_fork_servers, args=(theirs,), daemon=True)
+        self._forker.start()
+
+    @contextmanager
+    def serving(self, url: str) -> Iterator[str]:
+        """The address of a server over a store, while the block lasts."""
+        self._pipe.send(url)
+        child, address = self._pipe.recv()
+        try:
+            yield address
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+    def close(self) -> None:
+        self._forker.kill()
+        self._forker.join()
