@@ -31,7 +31,7 @@ def report(error: BaseException, call: Invocation) -> int:
     """Say what went wrong, in every form that was asked for, and answer the exit code."""
     if isinstance(error, typer.Exit):
         return error.exit_code
-    if isinstance(error, typer.Abort | KeyboardInterrupt):
+    if isinstance(error, typer.Abort) or _is_interrupt(error):
         return _report_interrupt(call)
     if call.options.debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -55,6 +55,15 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
         message = "missing command"
     _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, f"`{path} --help` shows what it takes")
     return 2
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Also an error that Python made of an interrupt, such as the RuntimeError where a class was being made, or that came while one was told."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _report_interrupt(call: Invocation) -> int:

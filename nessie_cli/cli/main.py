@@ -13,6 +13,8 @@ import sys
 # Importing `typing` takes longer than all the rest of `nessie --version`; checkers know this name without the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from nessie_cli.cli.context import Invocation
 
 GARBAGE_THRESHOLD = 100_000
@@ -20,11 +22,14 @@ GARBAGE_THRESHOLD = 100_000
 time that a short command takes."""
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+SOON = 0.002
+"""Seconds until an interrupt that was dropped comes again."""
 
 
 def main() -> None:
     """Run the command of `sys.argv` and leave with its exit code."""
     try:
+        sys.unraisablehook = _interrupt_once_more
         gc.set_threshold(GARBAGE_THRESHOLD)
         _prepare_streams()
         code = run(sys.argv[1:])
@@ -91,6 +96,17 @@ def _invoke(call: Invocation) -> None:
     command = root()
     with command.make_context("nessie", list(call.argv), obj=call) as ctx:
         command.invoke(ctx)
+
+
+def _interrupt_once_more(swallowed: Any) -> None:
+    """An interrupt that came while Python cleaned up behind an object is dropped there: let it come again, when that is over."""
+    if swallowed.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(swallowed)
+        return
+    import signal
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, SOON)
 
 
 def _prepare_streams() -> None:

@@ -40,6 +40,9 @@ def replace_text(path: Path, text: str) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise StoreUnavailable(f"{path}: cannot be written: {error.strerror}") from None
+    except KeyboardInterrupt:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def remove(path: Path) -> None:
