@@ -32,13 +32,19 @@ autoload -Uz compinit; compinit -D; source <(nessie completion zsh); PS1='REA''D
 nessie completion fish | source; function fish_prompt; echo -n 'REA''DY> '; end
 """,
 }
+# The same with the files of completions/ where each shell, or its packages, look for them.
+INSTALLED = {
+    "bash": (". /usr/share/bash-completion/bash_completion;", "source <(nessie completion bash)", ":"),
+    "zsh": ("fpath=(~/installed $fpath);", "source <(nessie completion zsh)", ":"),
+    "fish": ("set -p fish_complete_path ~/installed;", "nessie completion fish | source", "true"),
+}
 ARGUMENTS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"], "fish": ["--no-config", "-i"]}
 
 
 class Shell:
     """One interactive shell in a folder."""
 
-    def __init__(self, name: str, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, name: str, folder: Path, environment: dict[str, str], *, installed: bool = False) -> None:
         self.name = name
         program = shutil.which(name)
         assert program
@@ -50,7 +56,11 @@ class Shell:
             os.execve(program, [name, *ARGUMENTS[name]], kept)
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._seen = ""
-        for line in SET_UP[name].splitlines():
+        set_up = SET_UP[name]
+        if installed:
+            before, source, nothing = INSTALLED[name]
+            set_up = f"{before} {set_up.replace(source, nothing)}"
+        for line in set_up.splitlines():
             self.type(line + "\r")
         self._wait(lambda text: "READY> " in text)
 

@@ -110,3 +110,27 @@ def test_subjects_stand_beside_steps_back(shell):
 
 def test_nothing_is_printed_where_there_is_no_store(shell, tmp_path):
     assert shell.complete(f"nessie -C {tmp_path} switch ma") == f"nessie -C {tmp_path} switch ma"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_the_files_work_where_packages_put_them(name, catalog, tmp_path):
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    if name == "bash" and not Path("/usr/share/bash-completion/bash_completion").exists():
+        pytest.skip("bash-completion is not installed")
+    files = {
+        "bash": ("nessie.bash", "data/bash-completion/completions/nessie"),
+        "zsh": ("_nessie", "installed/_nessie"),
+        "fish": ("nessie.fish", "installed/nessie.fish"),
+    }
+    source, target = files[name]
+    (tmp_path / target).parent.mkdir(parents=True)
+    shutil.copy(Path(__file__).parents[2] / "completions" / source, tmp_path / target)
+    shell = shells.Shell(name, catalog, {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "LC_ALL": "C.UTF-8"}, installed=True)
+    try:
+        # The first keystroke only loads the file in some shells, the second one has to complete.
+        assert shell.complete("nessie swi") in ("nessie swi", "nessie switch ")
+        assert shell.complete("nessie swi") == "nessie switch "
+        assert shell.complete("nessie content show db.ord") == "nessie content show db.orders "
+    finally:
+        shell.close()
