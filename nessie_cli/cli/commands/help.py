@@ -16,7 +16,9 @@ def help_(
     ctx: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND|TOPIC...]", help="A command, or revisions, filters, conflicts, stores, json or exit-status.", show_default=False),
+        typer.Argument(
+            metavar="[COMMAND|TOPIC...]", help="A command, or revisions, filters, conflicts, stores, json or exit-status.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show the manual page of a command or topic; without one that of nessie itself.
