@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from nessie_cli.cli.group import root
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 
-GLOBAL = "global_"
-
 
 class Option(NamedTuple):
     """One option: its names, what it takes (empty for a flag), the values there are to choose from, whether it can be repeated, its help."""
@@ -102,9 +100,7 @@ def _own_examples(examples: Sequence[str], path: tuple[str, ...], entry: Command
 
 def _options(command: Any, *, shared: bool) -> Iterator[Option]:
     for parameter in command.params:
-        if parameter.param_type_name != "option" or str(parameter.name).startswith(GLOBAL) is not shared:
-            continue
-        if parameter.hidden and not shared:
+        if parameter.param_type_name != "option" or (parameter.hidden and not shared):
             continue
         flag = parameter.is_flag
         choices = tuple(getattr(parameter.type, "choices", ()))

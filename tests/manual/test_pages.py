@@ -78,6 +78,21 @@ def test_every_command_has_a_page(tree):
     assert {"-".join(("nessie", *command.path)) for command in every(tree) if not command.hidden} <= set(page_names())
 
 
+def test_every_option_that_help_lists_is_on_the_page(tree, nothing):
+    from manual.tree import every
+
+    elsewhere = {"--help", "--store", "--ref", "--json"}
+    missing = []
+    for command in every(tree):
+        section = nothing.ok(*command.path, "--help").out.partition("Options:\n")[2].partition("\n\n")[0]
+        on_page = set(OPTION.findall(text_of("-".join(("nessie", *command.path)))))
+        missing += [(command.name, option) for option in set(OPTION.findall(section)) - on_page - elsewhere]
+    assert missing == []
+
+
+OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+
+
 def test_every_type_of_conflict_is_explained():
     assert {type_.value for type_ in ConflictType} <= terms("nessie-conflicts")
 
