@@ -229,11 +229,16 @@ def readers_of_the_clock(root: Path) -> list[str]:
     ]
 
 
+def is_generated(source: Source) -> bool:
+    """A table that `make docs` writes is data; its size is that of what it lists."""
+    return "not to be edited" in (ast.get_docstring(source.tree) or "").partition("\n")[0]
+
+
 def oversized(root: Path) -> list[str]:
     found = []
     for source in read_package(root).values():
         where = source.path.relative_to(root)
-        if source.lines > MAX_FILE_LINES:
+        if source.lines > MAX_FILE_LINES and not is_generated(source):
             found.append(f"{where}: {source.lines} lines; split it by subject (at most {MAX_FILE_LINES})")
         for node in ast.walk(source.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
