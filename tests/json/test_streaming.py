@@ -1,0 +1,173 @@
+"""Listings print as they read: memory does not grow with them, and what was read is printed before what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from nessie_cli import CommitMeta, Delete, Put, create
+from nessie_cli.model import UDF, ContentKey, ReferenceType
+from nessie_cli.store.base import Move, Write
+from nessie_cli.store.opening import open_store
+from tests.transcripts.conftest import Nessie
+
+MANY = 60_000
+REFERENCES = 40_000
+GROWTH = 24 << 20
+"""What a listing may take more than one of a few records: caches that are bounded. Keeping the records would take twice as much."""
+
+
+class Measured(NamedTuple):
+    code: int
+    lines: int
+    peak: int
+    """In bytes."""
+
+
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+"""
+"""A small process in between: what a process has used counts the memory of the one that started it."""
+
+
+def run(nessie: Nessie, *args: str) -> Measured:
+    """The command in a process of its own, its lines counted as they come."""
+    command = [sys.executable, "-S", "-c", MEASURE, *nessie.command(*args)]
+    process = subprocess.Popen(command, cwd=nessie.folder, env=nessie.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process, process.stdout as out:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: out.read(1 << 16), b""))
+        code, kilobytes = map(int, process.stderr.read().split())
+    return Measured(code, lines, kilobytes << 10)
+
+
+def _keys(number: int) -> Iterator[ContentKey]:
+    return (ContentKey((f"t{n:06}",)) for n in range(number))
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
+    """Many keys on `main`, none of them on `empty`, and many branches."""
+    folder = tmp_path_factory.mktemp("wide")
+    (folder / ".nessie").mkdir()
+    (folder / ".nessie/HEAD").write_text("main\n")
+    url = str(folder / ".nessie/store.sqlite")
+    with create(url) as repository:
+        repository.create_reference(ReferenceType.BRANCH, "empty", repository.reference("main").hash)
+        repository.commit("main", (Put(key, UDF(sql_text="select 1")) for key in _keys(MANY)), CommitMeta("many"))
+        target = bytes.fromhex(repository.reference("main").hash)
+    store = open_store(url)
+    moves = [Move(f"b{n:06}", ReferenceType.BRANCH, None, target, 0, "Ann", "create", "a message " * 20, f"{n:016x}") for n in range(REFERENCES)]
+    store.write(Write(moves=moves))
+    store.close()
+    return Nessie(folder, folder, None)
+
+
+@pytest.mark.parametrize(
+    ("listing", "few"),
+    [
+        (("content", "list"), ("content", "list", "t000001")),
+        (("diff", "empty", "main"), ("diff", "empty", "main", "--", "t000001")),
+        (("reflog", "--all"), ("reflog", "--all", "-n", "1")),
+    ],
+    ids=["content list", "diff", "reflog"],
+)
+def test_memory_does_not_grow_with_a_listing(wide, listing, few):
+    whole, part = run(wide, *listing, "--jsonl"), run(wide, *few, "--jsonl")
+
+    assert (whole.code, part.code) == (0, 0)
+    assert whole.lines >= REFERENCES > part.lines
+    assert whole.peak - part.peak < GROWTH
+
+
+def test_the_first_line_comes_while_the_last_is_not_yet_read(wide):
+    process = subprocess.Popen(wide.command("content", "list", "--jsonl"), cwd=wide.folder, env=wide.environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+
+    first = json.loads(process.stdout.readline())
+    peak = next(line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    still_running = process.poll() is None
+    process.stdout.close()
+
+    assert first["name"] == {"elements": ["t000000"]}
+    assert still_running
+    assert int(peak.split()[1]) < 100_000
+    assert process.wait() == 141
+
+
+# -- a record that cannot be read comes after those that can ------------------------------------------------------------------------------
+
+COMMITS = 40
+KEYS = 4_000
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
+    """A store in which the first commit and the content of the last key cannot be read; `old` is a branch at the first commit."""
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / ".nessie").mkdir()
+    (folder / ".nessie/HEAD").write_text("main\n")
+    path = folder / ".nessie/store.sqlite"
+    with create(str(path)) as repository:
+        key = ContentKey(("k",))
+        repository.commit("main", [Put(key, UDF(sql_text="0"))], CommitMeta("0"))
+        first = repository.reference("main").hash
+        repository.create_reference(ReferenceType.BRANCH, "old", first)
+        for number in range(1, COMMITS):
+            before = repository.content("main", key)
+            repository.commit("main", [Put(key, UDF(id=before.id, sql_text=str(number)), before)], CommitMeta(str(number)))
+        repository.commit("main", [Delete(key)], CommitMeta("gone"))
+        repository.create_reference(ReferenceType.BRANCH, "wide", repository.reference("main").hash)
+        repository.commit("wide", (Put(key, UDF(sql_text=f"select {n}")) for n, key in enumerate(_keys(KEYS))), CommitMeta("many"))
+        last = next(entry for entry in repository.entries("wide") if entry.key.elements == (f"t{KEYS - 1:06}",)).value_hash
+    with sqlite3.connect(path) as connection:
+        for broken in (first, last):
+            connection.execute("UPDATE objects SET data = zeroblob(length(data)) WHERE substr(id, -32) = ?", (bytes.fromhex(broken),))
+            assert connection.execute("SELECT changes()").fetchone() == (1,)
+    connection.close()
+    return Nessie(folder, folder, None)
+
+
+LISTINGS = {
+    "log": (("log",), COMMITS),
+    "log of a range": (("log", "old~1..main"), 0),
+    "content list": (("content", "list", "--at", "wide"), KEYS // 2),
+    "diff": (("diff", "main", "wide"), 0),
+    "content history": (("content", "history", "k", "main~1"), COMMITS - 2),
+    "branch": (("branch", "-v"), 1),
+}
+"""A listing that ends at something damaged, and how many records at least come before that."""
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_what_can_be_read_is_printed_before_what_cannot(broken, name):
+    args, least = LISTINGS[name]
+
+    outcome = broken(*args, "--jsonl")
+    *records, last = map(json.loads, outcome.out.splitlines())
+
+    assert outcome.code == 7
+    assert last["error"]["errorCode"] == "DAMAGED_OBJECT"
+    assert outcome.err.splitlines()[0] == f"nessie: {last['error']['message']}"
+    assert len(records) >= least
+    assert all("error" not in record for record in records)
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_document_that_breaks_off_is_a_document(broken, name):
+    args, _ = LISTINGS[name]
+
+    outcome = broken(*args, "--json")
+
+    assert outcome.code == 7
+    assert outcome.error["errorCode"] == "DAMAGED_OBJECT"

@@ -1,0 +1,114 @@
+"""One JSON document on stdout whatever happens, also where a golden file cannot make it happen: Ctrl-C, a full disk, `--help`, no command at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.cli.registry import COMMANDS
+from tests.json.test_golden import commands
+from tests.json.test_schemas import SCHEMAS, faults
+from tests.transcripts.conftest import Nessie, Outcome, Server, fresh
+
+
+@pytest.fixture(scope="module")
+def nessie(tmp_path_factory):
+    server = Server()
+    found = fresh(tmp_path_factory.mktemp("happens"), server)
+    found.ok("init")
+    found.ok("content", "put", "db", "--type", "namespace", "-m", "db")
+    yield found
+    server.close()
+
+
+def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:
+    """Ctrl-C while the command waits for the other end of a pipe."""
+    process = subprocess.Popen(nessie.command(*args), cwd=nessie.folder, env=nessie.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Opening lasts until the command has opened the other end; from then on it waits for what never comes.
+    with fifo.open("wb"):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    return Outcome(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.mark.parametrize("option", ["--json", "--jsonl"])
+def test_an_interrupt_is_told_in_one_document(nessie, fifo, option):
+    before = nessie.ok("log", "--json").out
+
+    outcome = interrupt(nessie, fifo, "commit", "-m", "x", "--batch", str(fifo), option)
+
+    assert (outcome.code, outcome.err) == (130, "nessie: interrupted\n")
+    assert outcome.error == {"status": 499, "reason": "Client Closed Request", "message": "interrupted", "errorCode": "INTERRUPTED"}
+    assert faults(SCHEMAS["commit"], outcome.json) == []
+    assert nessie.ok("log", "--json").out == before
+
+
+def test_an_interrupt_is_silent_where_nobody_asked_for_json(nessie, fifo):
+    assert interrupt(nessie, fifo, "commit", "-m", "x", "--batch", str(fifo)) == (130, "", "")
+
+
+@pytest.mark.parametrize("command", [" ".join(command) for command in commands(COMMANDS)])
+def test_help_is_a_document(nessie, command):
+    outcome = nessie(*command.split(), "--help", "--json")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert faults(SCHEMAS[command], outcome.json) == []
+    assert f"Usage: nessie {command}" in outcome.json["text"]
+
+
+@pytest.mark.parametrize("args", [("--json",), ("--json", "content"), ("content", "--json"), ("--jsonl", "stash", "nothing")])
+def test_a_command_that_is_missing_is_one_line(nessie, args):
+    outcome = nessie(*args)
+
+    assert outcome.code == 2
+    assert "\n" not in outcome.error["message"]
+    assert len(outcome.out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [" ".join(command) for command in commands(COMMANDS)])
+def test_an_option_that_there_is_not_is_a_document(nessie, command):
+    outcome = nessie(*command.split(), "--no-such-option", "--json")
+
+    assert outcome.code == 2
+    assert outcome.error["errorCode"] == "BAD_REQUEST"
+    assert outcome.err.splitlines()[0] == f"nessie: {outcome.error['message']}"
+    assert len(outcome.err.splitlines()) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_failure_in_one_line(nessie):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            nessie.command("log", "--json"), cwd=nessie.folder, env=nessie.environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_values_of_other_options_are_no_wish_for_json(nessie):
+    outcome = nessie("content", "show", "nowhere", "--", "--json")
+
+    assert outcome.code == 2
+    assert outcome.out == ""
+
+
+def test_json_is_ascii_so_that_no_locale_spoils_it(nessie):
+    nessie.ok("content", "put", "żółw", "--type", "namespace", "-m", "ż")
+
+    out = nessie.ok("content", "show", "żółw", "--json", env={"PYTHONIOENCODING": "ascii"}).out
+
+    assert out.isascii()
+    assert json.loads(out)["content"]["elements"] == ["żółw"]
