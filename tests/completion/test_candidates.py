@@ -165,6 +165,11 @@ def test_revisions_are_references_hashes_and_steps_back(here, said, words):
     assert len(words("log", "main@")) == 10
 
 
+def test_steps_that_lead_nowhere_offer_nothing(here, words):
+    for revision in ("main~0", "main^0", "main~5000", "main~²", "main^9", "main~99999999999999999999", "no-such"):
+        assert words("log", f"{revision}~") == []
+
+
 def test_ranges_are_completed_on_their_second_end(here, words):
     assert words("log", "main..v") == ["main..v1.0"]
     assert words("diff", "main...fea") == ["main...feature/new-orders", "main...feature/old"]

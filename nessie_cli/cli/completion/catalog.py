@@ -25,6 +25,7 @@ _RECENT = 20
 _STEPS = 10
 _FARTHEST = 2000
 """Commits that a keystroke walks back at most."""
+_LONGEST_NUMBER = 5
 _SAME_BEGINNING = 1000
 """Commits with one beginning; of more only some could be shown, and a shell would take what these have in common for all that there is."""
 _DESCRIBED = 200
@@ -116,8 +117,9 @@ class Catalog:
         base = revision.replace("^", "~").partition("~")[0]
         id_ = self._named(base or HEAD)
         for step in revision[len(base) :].replace("~", " ~").replace("^", " ^").split():
-            count = int(step[1:] or 1) if step[1:].isdigit() or not step[1:] else _FARTHEST + 1
-            id_ = self._back(id_, step[0], count) if count <= _FARTHEST else None
+            digits = step[1:] or "1"
+            near = digits.isdecimal() and len(digits) < _LONGEST_NUMBER and 0 < int(digits) <= _FARTHEST
+            id_ = self._back(id_, step[0], int(digits)) if near else None
         return id_
 
     def _named(self, base: str) -> bytes | None:

@@ -1,0 +1,36 @@
+"""Whatever has been typed: candidates begin as the last word does, each stands there once, and nothing fails."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nessie_cli.cli.completion.bash import replies
+from nessie_cli.cli.completion.candidates import candidates
+from nessie_cli.cli.completion.table import COMMANDS, SHARED
+
+OPTIONS = sorted({name for command in COMMANDS.values() for option in (*command[1], *SHARED) for name in option[0]})
+NAMES = sorted({word for path in COMMANDS for word in path.split()})
+PIECES = ["main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD", "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ", "tables/", "ab12", "é", "~99999", "\u202e", "*"]  # fmt: skip  # noqa: E501
+WORDS = st.sampled_from([*OPTIONS, *NAMES]) | st.lists(st.sampled_from(PIECES), max_size=3).map("".join) | st.text(max_size=5)
+
+
+@given(st.lists(WORDS, max_size=5), WORDS)
+@settings(print_blob=True, max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_candidates_begin_as_the_word(here, before, last):
+    os.chdir(here)
+    before = [word for word in before if not word.startswith("-C") and "C" not in word]  # a folder that is not there is an error, and silent
+    found = [text for text, _ in candidates([*before, last])]
+
+    assert [text for text in found if not text.startswith(last)] == []
+    assert sorted(set(found)) == sorted(found)
+
+
+@given(st.lists(st.sampled_from([*OPTIONS, *NAMES, *PIECES]), max_size=5).map(" ".join))
+@settings(print_blob=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_line_of_bash_is_read(here, line):
+    os.chdir(here)
+    line = line.replace("-C", "")
+    assert all("\n" not in reply for reply in replies("nessie " + line, breaks=" :=@'\"", listing=True, columns=80))
