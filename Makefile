@@ -2,6 +2,7 @@
 #
 #   make demo    the main job, start to end, on real Iceberg tables
 #   make test    every test
+#   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run
 #   make docs    write what is generated: completions, the manual, the transcript in README.md
@@ -16,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test test-plain lint bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -26,6 +27,9 @@ demo: .venv/.ready-demo
 
 test: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST)
+
+test-plain: .venv/.ready-dev
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
 
 lint: .venv/.ready-dev
 	$(BIN)/ruff check .

@@ -115,13 +115,6 @@ class Invocation:
         url = named or self._nearer_store() or (self._profile.store if self._profile else None)
         if url is None:
             raise StoreNotFound(NO_STORE)
-        return self.check_url(url)
-
-    @staticmethod
-    def check_url(url: str) -> str:
-        """The URL of a store, unchanged; raises `InvalidInput` for a kind that this version does not speak to."""
-        if url.startswith(("http://", "https://")):
-            raise InvalidInput(f"{url}: remote servers come with a later version; name a SQLite store, such as sqlite:///catalog.sqlite")
         return url
 
     def repository(self) -> Repository:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, UnsupportedFormat
+from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, StoreNotFound, UnsupportedFormat
 from nessie_cli.kernel import history
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
@@ -58,6 +58,8 @@ class LocalRepository:
         self._store = store
         self._at = circumstances
         self._settings = store.settings()
+        if DEFAULT_BRANCH not in self._settings:
+            raise StoreNotFound(f"{store.url}: somebody began to make this store and was interrupted; making it once more finishes it", store.url)
         if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
         self._cache = Cache()

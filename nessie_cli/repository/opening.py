@@ -25,9 +25,7 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def connect(
-    url: str, *, who: str = "", access: Access | None = None, clock: Clock = _now, random: Randomness = os.urandom
-) -> Repository:
+def connect(url: str, *, who: str = "", access: Access | None = None, clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
     """Open the repository at a URL.
 
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie

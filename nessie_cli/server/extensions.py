@@ -13,7 +13,7 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, filter_of
 from nessie_cli.server.paging import limit, page
 from nessie_cli.server.table import NoRoute, Route
-from nessie_cli.server.targets import expected, named, parse_segment
+from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import Json, encode_merge_detail, encode_page, encode_single_reference
 from nessie_cli.wire.extensions import ANNOUNCED, HEADER, REQUEST_HEADER, SETTINGS, VERSION
@@ -42,6 +42,11 @@ def request_id(call: Call) -> str | None:
     if given and not _REQUEST_ID.fullmatch(given[0]):
         raise InvalidInput(f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces")
     return given[0] if given else None
+
+
+def expected_or_head(call: Call, target: Target) -> str | None:
+    """The expected hash of a commit, merge or transplant; None where our own client leaves it out: HEAD, whichever it is then."""
+    return None if is_ours(call) and target.is_plain else expected(call.repository, target)
 
 
 def wants_dry_run(call: Call, body: Any) -> bool:
@@ -182,4 +187,3 @@ EXTENSIONS = (
     Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),
 )
 """Routes of our own. The description of the API leaves them out: it describes what every client may use."""
-

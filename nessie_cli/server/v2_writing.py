@@ -11,8 +11,8 @@ from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeBehavior, MergeDetail
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
-from nessie_cli.server.extensions import is_ours, merge_detail, request_id, wants_dry_run
-from nessie_cli.server.targets import DETACHED, Target, absolute, commit, expected, named, parse_segment, parse_spec
+from nessie_cli.server.extensions import expected_or_head, is_ours, merge_detail, request_id, wants_dry_run
+from nessie_cli.server.targets import DETACHED, Target, absolute, commit, named, parse_segment, parse_spec
 from nessie_cli.wire.bodies import MISSPELT, MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
 from nessie_cli.wire.encode import encode_commit_result, encode_merge_detail, encode_merge_result
@@ -37,10 +37,10 @@ def merge_body(value: Any) -> Any:
 def post_commit(call: Call) -> Answer:
     """One commit."""
     body = call.needed_json("commitMultipleOperations.operations")
-    meta, operations = decode_operations(body)
+    meta, operations = decode_operations(body, allow_unknown=is_ours(call))
     target = parse_segment(call.segments["ref"], call.default_branch)
     branch = branch_of(call, target, "commit")
-    where = expected(call.repository, target)
+    where = expected_or_head(call, target)
     result = call.repository.commit(
         branch.name,
         operations,
@@ -65,7 +65,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "merge")
-    where = expected(call.repository, target)
+    where = expected_or_head(call, target)
     spec = Target(None) if body.source_hash is None else parse_spec(body.source_hash, "fromHash")
     source_hash = commit(call.repository, spec, "Source hash")
     source = "" if body.source == DETACHED else body.source
@@ -131,7 +131,7 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "transplant")
-    where = expected(call.repository, target)
+    where = expected_or_head(call, target)
     specs = [parse_spec(text, "hashesToTransplant") for text in body.hashes]
     for spec in specs:
         absolute(spec, "Hash to transplant")

@@ -129,8 +129,8 @@ class _ReflogGuard(Guard):
 class _MergeGuard(Guard):
     resultant_target_hash: str | None = None
     common_ancestor: str | None = None
-    target_branch: str | None = None
-    effective_target_hash: str | None = None
+    target_branch: str
+    effective_target_hash: str
     expected_hash: str | None = None
     details: list[JsonObject] | None = None
     was_applied: bool = False
@@ -142,6 +142,7 @@ class MergeAnswer(NamedTuple):
 
     resultant_hash: str | None
     common_ancestor: str | None
+    target_branch: str
     effective_target_hash: str
     applied: bool
     successful: bool
@@ -259,7 +260,8 @@ def decode_merge(data: Any) -> MergeAnswer:
     return MergeAnswer(
         guard.resultant_target_hash,
         guard.common_ancestor,
-        guard.effective_target_hash or "",
+        guard.target_branch,
+        guard.effective_target_hash,
         guard.was_applied,
         guard.was_successful,
         tuple(details),

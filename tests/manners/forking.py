@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 def become(request: dict[str, Any]) -> None:
     """The child: a session of its own, whose controlling terminal becomes the one that it opens first."""
     os.setsid()
-    terminal = os.open(request["tty"], os.O_RDWR)
+    terminal = os.open(request["tty"], os.O_RDWR | os.O_APPEND)
     for number in range(3):
         os.dup2(terminal, number)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww"))
@@ -26,10 +27,17 @@ def become(request: dict[str, Any]) -> None:
     sys.argv = ["nessie", *request["args"]]
     from nessie_cli.cli.main import main
 
-    main()
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        main()
+    except KeyboardInterrupt:
+        # It came before the command had begun.
+        os._exit(130)
 
 
 def serve() -> None:
+    # A child gets it when it has become a command.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     for line in sys.stdin:
         request = json.loads(line)
         if "wait" in request:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing.connection import Connection
+
+LOADED_ONCE = (
+    "encodings.idna",
+    "nessie_cli.server",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
+    "uvloop",
+)
 
 
 def _serve(url: str, told: Connection) -> None:
@@ -20,12 +32,10 @@ def _serve(url: str, told: Connection) -> None:
 
 def _fork_servers(requests: Connection) -> None:
     """Wait for URLs; answer each with the address of a new process that serves it."""
-    import uvicorn.lifespan.on
-    import uvicorn.loops.auto
-    import uvicorn.protocols.http.auto
-    import uvicorn.protocols.websockets.auto  # noqa: F401 - loaded once for all
-
-
+    for name in LOADED_ONCE:
+        import_module(name)
+    # What is frozen is not touched by the collector, so its memory stays shared.
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         url = requests.recv()

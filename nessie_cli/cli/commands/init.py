@@ -58,7 +58,6 @@ def _open_or_create(call: Invocation, url: str, default_branch: str) -> str:
     from nessie_cli.errors import StoreNotFound
     from nessie_cli.repository.opening import connect, create
 
-    call.check_url(url)
     try:
         repository = connect(url, who=call.who())
     except StoreNotFound:

@@ -10,7 +10,6 @@ from nessie_cli.commitspec import CommitSpec, parse
 from nessie_cli.errors import AmbiguousHash, InvalidInput, OutcomeUnknown, ReferenceConflict
 from nessie_cli.kernel.drafting import check_client_meta
 from nessie_cli.model import (
-    NO_ANCESTOR,
     CommitMeta,
     CommitResult,
     ContentKey,
@@ -21,18 +20,19 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
     check_new_reference_name,
+    check_reference_name,
 )
 from nessie_cli.repository.base import AheadBehind, MergeOptions, Revision
 from nessie_cli.repository.remote.bodies import client_meta, commit_body, merge_body
-from nessie_cli.repository.remote.history import at_hash
+from nessie_cli.repository.remote.references import is_hash
 from nessie_cli.repository.remote.repository import NO_OPTIONS, RemoteRepository, commit_result
 from nessie_cli.repository.remote.session import understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 from nessie_cli.wire.extensions import SETTINGS
 
-_TRIES = 5
-"""How often a write is tried: on a branch that moves, and after a lost answer."""
+_TRIES = 4
+"""How often a write is sent whose answer is lost."""
 _MOST_AT_ONCE = 16_000
 """The largest page of a walk over all parents, or of a reflog; each page repeats the work of those before it, so they grow."""
 
@@ -146,26 +146,28 @@ class ExtendedRepository(RemoteRepository):
         """See `Repository`."""
         check_client_meta(meta)
         wanted = list(operations)
-        for number in range(_TRIES):
-            expected = expected_hash or self._branch(branch, "commit").hash
-            body = commit_body(meta, wanted) | ({"isDryRun": True} if dry_run else {})
-            try:
-                return self._write(f"{self._at(branch, expected)}/history/commit", body, request_id, extended_commit_result, dry_run=dry_run)
-            except ReferenceConflict as conflict:
-                told = self._diagnosed(conflict, self._plain_name(branch), wanted, expected)
-                # Whoever names no expected hash means HEAD, wherever that is by now.
-                if expected_hash is not None or told.head == expected or number == _TRIES - 1:
-                    raise told from None
-        raise AssertionError
+        body = commit_body(meta, wanted) | ({"isDryRun": True} if dry_run else {})
+        path = f"{self._at_expected(branch, expected_hash)}/history/commit"
+        try:
+            return self._write(path, body, request_id, extended_commit_result, dry_run=dry_run)
+        except ReferenceConflict as conflict:
+            raise self._diagnosed(conflict, self._plain_name(branch), wanted, expected_hash) from None
+
+    def _at_expected(self, branch: str, hash_: str | None) -> str:
+        """The path of a branch to write to. Our servers take a missing hash for HEAD, whichever that is when they write."""
+        if hash_ is not None and not is_hash(hash_):
+            raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {hash_!r}")
+        name = check_reference_name(self._plain_name(branch))
+        return f"trees/{segment(name if hash_ is None else f'{name}@{hash_}')}"
 
     def _write(self, path: str, body: Any, request_id: str | None, decode: Callable[[Any], T], *, dry_run: bool) -> T:
-        """Send a write. With a request id it happens once, however often it is sent, so a lost answer is asked for until it is known."""
+        """Send a write under a request id, so that it happens once: where an answer is lost, it is sent again, and the server looks it up first."""
+        request_id = request_id or self._circumstances.random(16).hex()
         for number in range(_TRIES):
             try:
-                return understood(self._transport.send("POST", path, None, body, request_id=request_id or "", safe=dry_run), decode, "write")
+                return understood(self._transport.send("POST", path, None, body, request_id=request_id, safe=dry_run), decode, "write")
             except OutcomeUnknown:
-                # What it did is looked up before it is sent again: its conflicts would be those with itself.
-                if not request_id or number == _TRIES - 1:
+                if number == _TRIES - 1:
                     raise
         raise AssertionError
 
@@ -181,7 +183,7 @@ class ExtendedRepository(RemoteRepository):
         if options.meta is not None:
             check_client_meta(options.meta)
             body["commitMeta"] = client_meta(options.meta)
-        return self._combine("merge", branch, from_.hash, body, options)
+        return self._combine("merge", branch, [from_.hash], body, options)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
@@ -192,18 +194,16 @@ class ExtendedRepository(RemoteRepository):
         if options.meta is not None:
             check_client_meta(options.meta)
             body["commitMeta"] = client_meta(options.meta)
-        return self._combine("transplant", branch, hashes[-1], body, options)
+        return self._combine("transplant", branch, hashes, body, options)
 
-    def _combine(self, verb: str, branch: str, source: str, body: dict[str, Any], options: MergeOptions) -> MergeResult:
-        target = self._branch(branch, verb)
+    def _combine(self, verb: str, branch: str, sources: Sequence[str], body: dict[str, Any], options: MergeOptions) -> MergeResult:
         body = {**body, **merge_body(options), "followRenames": options.follow_renames, "allowUnrelatedHistories": options.unrelated}
-        path = f"{self._at(branch, options.expected_hash or target.hash)}/history/{verb}"
+        path = f"{self._at_expected(branch, options.expected_hash)}/history/{verb}"
         try:
             answer = self._write(path, body, options.request_id, answers.decode_merge, dry_run=options.dry_run)
         except ReferenceConflict as conflict:
-            base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(target.hash), at_hash(source))
-            raise self._namespace_conflict(conflict, target.name, source, base) from None
-        return self._answered(answer, target, source, options)
+            raise self._namespace_conflict(conflict, verb, self._plain_name(branch), sources[-1]) from None
+        return self._answered(answer, sources, options)
 
 
 def extended_commit_result(data: Any) -> CommitResult:

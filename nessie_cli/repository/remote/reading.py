@@ -58,6 +58,8 @@ class RemoteReading(RemoteHistory):
 
     def _ranges(self, keys: KeyRange) -> Iterator[Query]:
         """The parameters for a range of keys: several requests where single keys are too many for one URL."""
+        if keys.minimum is not None and keys.maximum is not None and keys.minimum > keys.maximum:
+            return
 
         def text(key: ContentKey | None) -> str | None:
             return self._session.key_text(key) if key is not None and key.elements else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
     CommitResult,
+    Content,
     ContentKey,
     LogEntry,
     MergeDetail,
@@ -26,7 +28,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.base import MergeOptions, Revision
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
-from nessie_cli.repository.remote.diagnosis import Judgement, with_facts
+from nessie_cli.repository.remote.diagnosis import Judgement, State, with_facts
 from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.reading import RemoteReading
 from nessie_cli.repository.remote.session import Session, understood
@@ -88,9 +90,10 @@ class RemoteRepository(RemoteReading):
         """The expected hash, which has to be on the branch (reference 7.5)."""
         if hash_ is None or hash_.lower() in (target.hash, NO_ANCESTOR):
             return target.hash if hash_ is None else hash_.lower()
-        if self._existing(hash_) not in self._ancestry.first_parents(target.hash):
-            raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{target.name}'.", hash_)
-        return hash_.lower()
+        with suppress(CommitNotFound):
+            if self._existing(hash_) in self._ancestry.first_parents(target.hash):
+                return hash_.lower()
+        raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{target.name}'.", hash_)
 
     def _judged(self, target: Reference, operations: Sequence[Operation], expected: str) -> CommitResult:
         """What the rules say of a commit: the server knows an older set of them, and another one in each version."""
@@ -116,9 +119,12 @@ class RemoteRepository(RemoteReading):
                 return done
             raise
 
-    def _diagnosed(self, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str) -> ReferenceConflict:
+    def _diagnosed(self, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
         """The conflict with its facts: judged once more where the branch is now, by the rules that tell them."""
+        if not conflict.conflicts:
+            return conflict
         head = self.reference(branch)
+        expected = expected or head.hash
         _, conflicts, message = Judgement(self, operations, expected, head.hash).judge(self._circumstances.new_content_id)
         if not conflicts:
             message, conflicts = conflict.message, self._with_states(conflict, operations, expected, head.hash)
@@ -181,7 +187,7 @@ class RemoteRepository(RemoteReading):
         meta = client_meta(options.meta or CommitMeta(""))
         if options.meta is not None or options.request_id:
             body["commitMeta"] = with_request_id(meta, options.request_id) if options.request_id else meta
-        return self._combined("merge", target, from_.hash, body, options)
+        return self._combined("merge", target, [from_.hash], body, options)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
@@ -195,7 +201,7 @@ class RemoteRepository(RemoteReading):
         body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **merge_body(options)}
         if options.meta is not None:
             body["message"] = options.meta.message
-        return self._combined("transplant", target, hashes[-1], body, options)
+        return self._combined("transplant", target, hashes, body, options)
 
     def _check_options(self, options: MergeOptions) -> None:
         if options.meta is not None:
@@ -222,7 +228,7 @@ class RemoteRepository(RemoteReading):
             successful=True,
         )
 
-    def _combined(self, verb: str, target: Reference, source: str, body: dict[str, Any], options: MergeOptions) -> MergeResult:
+    def _combined(self, verb: str, target: Reference, sources: Sequence[str], body: dict[str, Any], options: MergeOptions) -> MergeResult:
         path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
         try:
             found = self._transport.send("POST", path, None, body, request_id=options.request_id or "", safe=options.dry_run)
@@ -231,31 +237,32 @@ class RemoteRepository(RemoteReading):
                 return done
             raise
         except ReferenceConflict as conflict:
-            base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(target.hash), at_hash(source))
-            raise self._namespace_conflict(conflict, target.name, source, base) from None
-        return self._answered(understood(found, answers.decode_merge, verb), target, source, options)
+            raise self._namespace_conflict(conflict, verb, target.name, sources[-1]) from None
+        return self._answered(understood(found, answers.decode_merge, verb), sources, options)
 
-    def _namespace_conflict(self, conflict: ReferenceConflict, branch: str, source: str, base: str) -> ReferenceConflict:
+    def _namespace_conflict(self, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
         """What prevents a merge before any key is compared, with what is there."""
         keys = [found.key for found in conflict.conflicts if found.key is not None]
         if not keys:
             return conflict
         head = self.reference(branch).hash
+        base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(head), at_hash(source))
         before, now, wanted = (self.contents(at_hash(hash_), keys) for hash_ in (base, head, source))
         facts = with_facts(conflict.conflicts, before, now, wanted, self.last_changes(head, keys))
         return ReferenceConflict(conflict.message, facts, reference=branch, head=head, expected_hash=base)
 
-    def _answered(self, answer: answers.MergeAnswer, target: Reference, source: str, options: MergeOptions) -> MergeResult:
-        head = answer.effective_target_hash or target.hash
-        keys = [key for key, _, _ in answer.details]
-        at_source, at_target = (self.contents(at_hash(hash_), keys) if keys else {} for hash_ in (source, head))
+    def _answered(self, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions) -> MergeResult:
+        """An answer with the contents of both sides, and with the facts of its conflicts; these are raised."""
+        head, keys = answer.effective_target_hash, [key for key, _, _ in answer.details]
+        at_source, at_target = (self.contents(at_hash(hash_), keys) if keys else {} for hash_ in (sources[-1], head))
         conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
         if conflicts:
-            base = self.contents(at_hash(answer.common_ancestor or self.commit_at(at_hash(source)).parent), keys)
-            conflicts = list(with_facts(conflicts, base, at_target, at_source, self.last_changes(head, keys)))
+            in_conflict = [conflict.key for conflict in conflicts if conflict.key is not None]
+            before, wanted = self._both_sides(answer.common_ancestor, sources, in_conflict, at_source)
+            conflicts = list(with_facts(conflicts, before, at_target, wanted, self.last_changes(head, in_conflict)))
         by_key = {conflict.key: conflict for conflict in conflicts}
         result = MergeResult(
-            target_branch=target.name,
+            target_branch=answer.target_branch,
             effective_target_hash=head,
             resultant_hash=answer.resultant_hash,
             common_ancestor=answer.common_ancestor,
@@ -267,6 +274,21 @@ class RemoteRepository(RemoteReading):
         if not answer.successful:
             raise MergeConflict(merge_message(conflicts), conflicts, result)
         return result
+
+    def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey], at_source: State) -> tuple[State, State]:
+        """What the source built on and what it made of it; in a transplant, by the first of the commits that has an operation on the key."""
+        if base is not None:
+            return self.contents(at_hash(base), keys), at_source
+        before: dict[ContentKey, Content] = {}
+        wanted: dict[ContentKey, Content] = {}
+        missing = set(keys)
+        for entry in reversed(list(islice(self._history(sources[-1], operations=True), len(sources)))):
+            touched = {operation.key: operation for operation in entry.operations or () if operation.key in missing}
+            if touched:
+                before |= self.contents(at_hash(entry.parent), touched)
+                wanted |= {key: operation.content for key, operation in touched.items() if isinstance(operation, Put)}
+                missing -= touched.keys()
+        return before, wanted
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 

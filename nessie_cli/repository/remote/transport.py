@@ -179,10 +179,20 @@ def _existing(path: Path | None, what: str) -> str | None:
 def _encoded(body: Any) -> tuple[bytes | None, dict[str, str]]:
     if body is None:
         return None, {}
+    data, headers = _encode(body), {"Content-Type": "application/json"}
+    return (gzip.compress(data, 1), headers | {"Content-Encoding": "gzip"}) if len(data) >= COMPRESSED_FROM else (data, headers)
+
+
+def _encode(body: Any) -> bytes:
     from msgspec import json
 
-    data, headers = json.encode(body), {"Content-Type": "application/json"}
-    return (gzip.compress(data, 1), headers | {"Content-Encoding": "gzip"}) if len(data) >= COMPRESSED_FROM else (data, headers)
+    try:
+        return json.encode(body)
+    except OverflowError:
+        # Numbers of a content of an unknown type may be longer than 64 bits.
+        from json import dumps
+
+        return dumps(body, ensure_ascii=False).encode()
 
 
 def _json(answer: requests.Response) -> Any:

@@ -1,0 +1,152 @@
+"""Ctrl-C at any moment: nothing is half-done, what was staged is staged still or committed, and the exit code says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.store.opening import create_store
+from nessie_cli.workspace.batch import BatchFile
+from nessie_cli.workspace.folder import Workspace
+from tests.manners.screen import Forker
+from tests.transcripts.conftest import Nessie, fresh
+
+TIMES = 7
+"""How often each command is interrupted in either way."""
+MANY = [
+    {"type": "PUT", "key": {"elements": [f"space {number}"]}, "content": {"type": "NAMESPACE", "elements": [f"space {number}"]}}
+    for number in range(1500)
+]
+
+
+Words = tuple[str, ...]
+CASES: dict[str, Words] = {
+    "commit": ("commit", "-m", "mine"),
+    "commit --batch": ("commit", "--batch", "many.json", "-m", "mine"),
+    "content put -m": ("content", "put", "db.late", "--type", "namespace", "-m", "mine"),
+    "merge": ("merge", "dev", "-m", "mine"),
+    "content put": ("content", "put", "db.late", "--type", "namespace"),
+    "init": ("init",),
+}
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Forker]:
+    """Forks processes that have all their imports before them, so that these are interrupted as well."""
+    forker = Forker("nessie_cli.cli.main")
+    yield forker
+    forker.close()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
+    """A workspace with something staged and a branch to merge; copied for each interruption."""
+    nessie = fresh(tmp_path_factory.mktemp("template"), None)
+    nessie.ok("init")
+    nessie.ok("content", "put", "db", "--type", "namespace", "-m", "first")
+    nessie.ok("branch", "dev")
+    nessie.table("db.theirs", 2, "-m", "theirs", "--ref", "dev")
+    nessie.table("db.orders", 1)
+    (nessie.folder / "many.json").write_text(json.dumps(MANY))
+    return nessie
+
+
+Try = Callable[[Path, Words, float | None], tuple[int, str, float]]
+
+
+@pytest.fixture(params=["with its imports", "with all imported"])
+def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, template: Nessie) -> Try:
+    """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what it wrote, how long it took."""
+    start = bare if request.param == "with its imports" else forker
+
+    def run(folder: Path, args: Words, after: float | None) -> tuple[int, str, float]:
+        output = folder / "output"
+        output.write_text("")
+        begun = time.perf_counter()
+        process = start.start(args, folder, template.environment, str(output))
+        if after is not None:
+            time.sleep(after)
+            os.kill(process, signal.SIGINT)
+        code = start.wait(process)
+        return code, output.read_text(), time.perf_counter() - begun
+
+    return run
+
+
+def state(folder: Path) -> tuple[list[str], int]:
+    """The messages on main and how many operations are staged; the store is as it should be."""
+    with connect(str(folder / ".nessie/store.sqlite")) as repository:
+        assert list(repository.check()) == []
+        messages = [entry.meta.message for entry in repository.log("main")]
+    batch = BatchFile(Workspace(folder)).read()
+    return messages, len(batch.staged) if batch else 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(name, attempt, template, tmp_path):
+    args = CASES[name]
+    seed = Random().randrange(2**32)
+    print("seed", seed)
+    random = Random(seed)
+
+    def copy(number) -> Path:
+        folder = tmp_path / str(number)
+        if name == "init":
+            folder.mkdir()
+        else:
+            shutil.copytree(template.folder, folder)
+        return folder
+
+    whole = copy("whole")
+    code, _, longest = attempt(whole, args, None)
+    assert code == 0
+    longest = min(longest, attempt(copy("again"), args, None)[2])
+    wanted = state(whole)
+
+    codes = []
+    for number in range(TIMES):
+        folder = copy(number)
+        before = state(folder) if name != "init" else None
+        code, said, _ = attempt(folder, args, random.uniform(0, longest))
+        codes.append(code)
+
+        assert code in (0, 130), said
+        assert "Traceback" not in said
+        assert "KeyboardInterrupt" not in said
+        assert "Exception ignored" not in said
+        if name != "init":
+            # The commit may be there though the batch file was not taken away any more: every command finds that out, and makes no second one.
+            assert attempt(folder, ("status",), None)[0] == 0
+            # With -m there are two steps; between them the operation is staged beside what was there.
+            assert state(folder) in (before, wanted, (before[0], before[1] + ("-m" in args and "put" in args)))
+            assert state(folder) == wanted or code == 130
+        if name == "init" or state(folder) != wanted:
+            repeated, said, _ = attempt(folder, args, None)
+            assert repeated == 0, said
+        assert state(folder) == wanted
+        assert sorted(path.name for path in (folder / ".nessie").glob("*.tmp")) == []
+    print(name, codes)
+    assert 130 in codes
+
+
+def test_a_store_whose_making_was_interrupted_is_finished_by_the_next_init(template, tmp_path):
+    nessie = fresh(tmp_path, template.server)
+    (nessie.folder / ".nessie").mkdir()
+    create_store(str(nessie.folder / ".nessie/store.sqlite")).close()
+
+    refused = nessie("log")
+
+    assert refused.code == 4
+    assert "somebody began to make this store and was interrupted" in refused.err
+    assert "nessie init" in refused.err
+    nessie.ok("init", "--default-branch", "trunk")
+    assert nessie.ok("status").out.startswith("on branch trunk at ")

@@ -1,0 +1,75 @@
+"""The repository contract in plain REST v2, as a server of others is spoken to. Doubles the time of the remote contract: `make test-plain` runs it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from nessie_cli.repository.access import Access
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.remote.opening import open_remote
+from tests.repository.servers import Servers
+from tests.repository.test_remote import Served
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    running = Servers()
+    yield running
+    running.close()
+
+
+class Plain(Served):
+    """A server that is spoken to in plain REST v2, as those of others are. What it has no words for is named here, each with its reason."""
+
+    IDS = "a client cannot choose the id of a content that takes the place of another one"
+    REFLOG = "only the former hashes of existing references are told, not who moved them, how, and what was deleted"
+    RENAMES = "renames are neither told nor followed"
+    SETTINGS = "there is no place for settings"
+    LACKING: Mapping[str, str] = {
+        "test_a_deleted_reference_can_be_brought_back_from_the_reflog": REFLOG,
+        "test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces": IDS,
+        "test_a_put_with_another_id_may_take_another_type": IDS,
+        "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
+        "test_a_request_id_transplants_once": "a transplant of several commits keeps their metadata, so its request leaves no trace",
+        "test_an_identical_repository_setting_can_be_taken_back": SETTINGS,
+        "test_every_content_is_kept_exactly[PAIMON_TABLE]": "a content of an unknown type is refused",
+        "test_every_content_is_kept_exactly[iceberg_table]": "a content of an unknown type is refused",
+        "test_heights_count_first_parents": "the height of a commit is not told",
+        "test_many_renames_combine_with_many_changes": RENAMES,
+        "test_reflog_entries_say_who_when_and_why": REFLOG,
+        "test_renames_to_different_keys_conflict": RENAMES,
+        "test_settings_answer_their_previous_value": SETTINGS,
+        "test_source_renamed_and_target_changed_combine": RENAMES,
+        "test_source_renamed_and_target_changed_is_one_conflict_that_says_so": RENAMES,
+        "test_target_renamed_and_source_changed_combine": RENAMES,
+        "test_target_renamed_and_source_changed_is_one_conflict_that_says_so": RENAMES,
+        "test_the_reflog_of_all_references_is_one_sequence": REFLOG,
+        "test_the_reflog_tells_every_move_newest_first": REFLOG,
+        "test_the_setting_makes_expected_content_mandatory_for_updates": SETTINGS,
+    }
+
+    @pytest.fixture(autouse=True)
+    def carried(self, request: pytest.FixtureRequest) -> None:
+        reason = self.LACKING.get(request.node.name) or self.LACKING.get(request.node.originalname)
+        follows = hasattr(request.node, "callspec") and request.node.callspec.params.get("follow")
+        if reason or follows:
+            pytest.skip(reason or self.RENAMES)
+
+
+class TestPlain(Plain):
+    """Our own server, spoken to as to a stranger."""
+
+    @pytest.fixture
+    def repository(self, servers: Servers, store: str) -> Iterator[Repository]:
+        with servers.serving(store) as address, plain(address) as opened:
+            yield opened
+
+
+def plain(address: str) -> Repository:
+    """A repository that uses nothing but REST v2."""
+    return open_remote(address, Access(), Circumstances("", lambda: time.time_ns() // 1000, os.urandom), extensions=False)
