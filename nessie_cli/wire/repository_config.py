@@ -19,8 +19,8 @@ TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
 """The types that a repository keeps."""
 
 _DURATION = re.compile(
-    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d{1,9})D)?"
-    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,9})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
+    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d{1,15})D)?"
+    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,15})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
     re.IGNORECASE,
 )
 _POLICY_RULE = "must be NONE, a positive number of commits, a duration (PT36H, P30D) or an instant (2026-01-31T12:00:00Z)"
