@@ -1,4 +1,4 @@
-"""The repository contract in plain REST v2, as a server of others is spoken to. Doubles the time of the remote contract: `make test-plain` runs it."""
+"""The repository contract in plain REST v2, as a server of others is spoken to. `make test-plain` runs it."""
 
 from __future__ import annotations
 
