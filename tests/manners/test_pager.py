@@ -87,17 +87,3 @@ def test_a_pager_that_goes_away_at_once_is_no_error(ordinary, show):
     shown = show(ordinary, "log", PAGER=pager(ordinary, "mine", "exit 3"), height=5)
 
     assert (shown.code, shown.raw) == (0, "")
-
-
-def test_ctrl_c_while_the_pager_is_fed_waits_for_the_pager_and_exits_with_130(ordinary, start):
-    # It reads nothing until it is told to, so that the command still writes when Ctrl-C comes.
-    slow = pager(ordinary, "slow", "trap '' INT; echo waiting; read go </dev/tty; cat >/dev/null; echo over")
-    running = start(ordinary, "reflog", "--all", "-v", PAGER=slow, height=5, width=2000)
-    running.wait_for("waiting")
-    running.interrupt()
-    time.sleep(0.5)
-    assert "over" not in running.text
-    running.type("go\n")
-    running.wait_for("over")
-
-    assert running.end().code in (0, 130)
