@@ -21,6 +21,7 @@ _ROOM = {
     "connect": "nessie_cli.repository.opening",
     "create": "nessie_cli.repository.opening",
     "AheadBehind": "nessie_cli.repository.base",
+    "Grouping": "nessie_cli.repository.base",
     "MergeOptions": "nessie_cli.repository.base",
     "Repository": "nessie_cli.repository.base",
 }

@@ -6,8 +6,8 @@ iterators that read as they are consumed. A verb that writes either did everythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -32,6 +32,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 
+R = TypeVar("R")
 Revision = str | CommitSpec
 ALL_KEYS = KeyRange()
 
@@ -193,6 +194,20 @@ class Repository(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """Close."""
+
+
+@runtime_checkable
+class Grouping(Protocol):
+    """A repository that makes several calls durable at once. The embedded one does; a server does it by itself for its clients."""
+
+    def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
+        """Run calls of this repository's verbs one after the other in this thread, as one transaction; what each answered or raised, in order.
+
+        A call sees what those before it did. One that raises leaves nothing behind and does not disturb the others. The answers are given when
+        everything is durable; when that fails no call has an answer but an error: `StoreUnavailable`, nothing was written, or `OutcomeUnknown`
+        with the request id of the last write until then. Other threads read meanwhile and see nothing of it; other writers wait. What is no
+        `Exception` (`KeyboardInterrupt`) undoes all and is raised.
+        """
 
 
 def describe_settings(settings: Mapping[str, str]) -> Mapping[str, str]:

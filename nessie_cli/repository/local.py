@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 from nessie_cli.commitspec import CommitSpec
@@ -34,7 +34,7 @@ from nessie_cli.model import (
     check_new_reference_name,
 )
 from nessie_cli.repository import protection, reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
 from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
@@ -348,6 +348,12 @@ class LocalRepository:
     def _done(self, request_id: str | None) -> Move | None:
         rows = self._store.find_request(request_id) if request_id else []
         return rows[-1].move if rows else None
+
+    def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
+        """See `Grouping`."""
+        from nessie_cli.repository.grouping import together
+
+        return together(self._store, calls)
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 

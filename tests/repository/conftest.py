@@ -2,11 +2,8 @@
 
 import pytest
 
+_PARTS = "commits conflicts grouping key_log merge merge_base reading references renames revisions transplant"
+
 pytest.register_assert_rewrite(
-    "tests.repository.contract",
-    *(
-        f"tests.repository.contract_{part}"
-        for part in ("commits", "conflicts", "merge", "merge_base", "reading", "references", "renames", "revisions", "transplant")
-    ),
-    "tests.repository.vocabulary",
+    "tests.repository.contract", *(f"tests.repository.contract_{part}" for part in _PARTS.split()), "tests.repository.vocabulary"
 )

@@ -9,9 +9,10 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
+from tests.repository.contract_grouping import Groups
 
 
-class TestLocalMemory(RepositoryContract):
+class TestLocalMemory(RepositoryContract, Groups):
     @pytest.fixture
     def repository(self) -> Iterator[Repository]:
         with create("memory:") as repository:

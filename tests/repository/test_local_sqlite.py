@@ -10,9 +10,10 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
+from tests.repository.contract_grouping import Groups
 
 
-class TestLocalSqlite(RepositoryContract):
+class TestLocalSqlite(RepositoryContract, Groups):
     @pytest.fixture
     def repository(self, tmp_path: Path) -> Iterator[Repository]:
         with create(f"sqlite:///{tmp_path}/store.sqlite") as repository:

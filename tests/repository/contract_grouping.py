@@ -1,0 +1,144 @@
+"""The contract of a repository that makes several calls durable at once (`Grouping`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from nessie_cli.errors import AlreadyExists, InvalidInput, MergeConflict, NessieError, ReferenceConflict
+from nessie_cli.model import ReferenceType
+from nessie_cli.repository.base import Grouping
+from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
+
+
+def group(catalog: Catalog, *calls: Callable[[], object]) -> list[object]:
+    """Run the calls together."""
+    assert isinstance(catalog.repository, Grouping)
+    return list(catalog.repository.together(calls))
+
+
+class Groups:
+    """A part of the contract of embedded repositories."""
+
+    def test_each_call_of_a_group_has_its_own_answer_in_order(self, catalog: Catalog) -> None:
+        answers = group(catalog, *[lambda n=n: catalog.write("main", {f"k{n}": n}) for n in range(5)])
+        assert answers == list(reversed(catalog.hashes()))
+        assert catalog.numbers() == {f"k{n}": n for n in range(5)}
+
+    def test_a_group_of_no_calls_has_no_answers(self, catalog: Catalog) -> None:
+        assert group(catalog) == []
+
+    def test_a_conflict_in_a_group_is_the_answer_of_its_own_call_only(self, catalog: Catalog) -> None:
+        start = catalog.write("main", {"a": 0})
+        content_id = catalog.id("main", "a")
+        first, refused, last = group(
+            catalog,
+            lambda: catalog.commit("main", put("a", table(1, content_id)), at=start),
+            lambda: catalog.commit("main", put("a", table(2, content_id)), at=start),
+            lambda: catalog.commit("main", put("b", table(3)), at=start),
+        )
+        assert isinstance(refused, ReferenceConflict)
+        assert refused.head == first
+        assert catalog.hashes() == [last, first, start]
+        assert catalog.numbers() == {"a": 1, "b": 3}
+
+    def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(self, catalog: Catalog) -> None:
+        def fails() -> None:
+            catalog.branch("dev")
+            catalog.write("main", {"lost": 1})
+            raise ZeroDivisionError
+
+        answers = group(catalog, lambda: catalog.write("main", {"a": 1}), fails, lambda: catalog.write("main", {"b": 1}))
+        assert isinstance(answers[1], ZeroDivisionError)
+        assert catalog.hashes() == [answers[2], answers[0]]
+        assert catalog.numbers() == {"a": 1, "b": 1}
+        assert [r.name for r in catalog.repository.references()] == ["main"]
+        assert [row.operation for row in catalog.repository.reflog()] == ["commit", "commit", "create"]
+
+    def test_calls_of_a_group_see_what_those_before_them_did(self, catalog: Catalog) -> None:
+        base = catalog.write("main", {"a": 0, "b": 0})
+        answers = group(
+            catalog,
+            lambda: catalog.branch("dev").hash,
+            lambda: catalog.write("dev", {"a": 1}),
+            lambda: catalog.write("main", {"b": 2}),
+            lambda: catalog.merge("dev").successful,
+            lambda: catalog.transplant([catalog.write("dev", {"c": 3})]).applied,
+            catalog.numbers,
+            lambda: catalog.repository.delete_reference("dev", expected_hash=catalog.head("dev")).name,
+        )
+        assert answers[0] == base
+        assert answers[3:] == [True, True, {"a": 1, "b": 2, "c": 3}, "dev"]
+        assert catalog.numbers() == answers[5]
+        assert [r.name for r in catalog.repository.references()] == ["main"]
+
+    def test_every_kind_of_refusal_stands_in_its_place(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 0})
+        catalog.branch("dev")
+        catalog.write("dev", {"a": 1})
+        catalog.write("main", {"a": 2})
+        before = catalog.everything()
+        kinds = (MergeConflict, AlreadyExists, InvalidInput)
+        answers = group(
+            catalog,
+            lambda: catalog.merge("dev"),
+            lambda: catalog.branch("dev"),
+            lambda: catalog.repository.delete_reference("main", expected_hash=catalog.head()),
+        )
+        assert [isinstance(answer, kind) for answer, kind in zip(answers, kinds, strict=True)] == [True] * 3
+        assert catalog.everything() == before
+
+    def test_a_request_that_is_twice_in_a_group_is_done_once(self, catalog: Catalog) -> None:
+        answers = group(catalog, *[lambda: catalog.commit("main", put("a", table(1)), request_id="r")] * 2)
+        assert answers[0] == answers[1] == catalog.head()
+        assert len(catalog.log()) == 1
+
+    def test_an_interrupt_undoes_the_whole_group(self, catalog: Catalog) -> None:
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        before = catalog.everything()
+        with pytest.raises(KeyboardInterrupt):
+            group(catalog, lambda: catalog.write("main", {"a": 1}), interrupted)
+        assert catalog.everything() == before
+        assert group(catalog, lambda: catalog.write("main", {"a": 1})) == [catalog.head()]
+
+    def test_nobody_sees_a_group_before_all_of_it_is_done(self, catalog: Catalog) -> None:
+        written, seen = Event(), []
+
+        def last() -> str:
+            head = catalog.write("main", {"b": 1})
+            written.set()
+            return head
+
+        def reader() -> None:
+            assert written.wait(60)
+            # It may be made to wait for the end of the group, so the group does not wait for it.
+            seen.append((catalog.head(), catalog.repository.contents("main", [key("a"), key("b")])))
+
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(reader)
+            group(catalog, lambda: catalog.write("main", {"a": 1}), last)
+            reading.result(60)
+        head, contents = seen[0]
+        assert (head, len(contents)) in [(EMPTY, 0), (catalog.head(), 2)]
+
+    def test_groups_and_single_writers_of_several_threads_lose_nothing(self, catalog: Catalog) -> None:
+        def work(number: int) -> list[object]:
+            if number % 2:
+                return [catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)]
+            return group(catalog, *[lambda n=n: catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)])
+
+        with ThreadPoolExecutor(4) as pool:
+            made = [hash_ for hashes in pool.map(work, range(4)) for hash_ in hashes]
+        assert sorted(catalog.hashes()) == sorted(map(str, made))
+        assert len(catalog.numbers()) == 32
+
+    def test_references_made_in_a_group_are_there_or_refused(self, catalog: Catalog) -> None:
+        make = lambda: catalog.repository.create_reference(ReferenceType.TAG, "t", EMPTY)  # noqa: E731
+        made, refused = group(catalog, make, make)
+        assert made == catalog.repository.reference("t")
+        assert isinstance(refused, NessieError)
