@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from nessie_cli.repository.judging import Judge
+
 
 class Circumstances(Struct, frozen=True):
-    """What the kernel must not know by itself: who writes, the clock (microseconds), and randomness."""
+    """What the kernel must not know by itself: who writes, the clock (microseconds), randomness, and who judges what is written."""
 
     who: str
     clock: Callable[[], int]
     random: Callable[[int], bytes]
+    judge: Judge | None = None
 
     def new_content_id(self) -> bytes:
         """A random UUID (version 4), as bytes."""

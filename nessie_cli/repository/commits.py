@@ -14,6 +14,7 @@ from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.objects import Id, Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
 from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.judging import ask
 from nessie_cli.repository.writing import AddedIds, Branch, as_branch
 from nessie_cli.store.base import StoredReference
 
@@ -52,6 +53,7 @@ def commit(
         )
         if applied.conflicts:
             raise conflict_error(branches, objects, branch, expected, applied.conflicts)
+        ask(circumstances.judge, objects, branch.name, root_of(objects, head), applied.operations)
         new = _draft(objects, head, applied, request.meta, circumstances)
         result = CommitResult(as_branch(branch.name, head if request.dry_run else new), AddedIds(applied.added), applied=not request.dry_run)
         return (None if request.dry_run else new), result

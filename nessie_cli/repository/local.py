@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Self
+
+from msgspec import structs
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, StoreNotFound, UnsupportedFormat
@@ -36,6 +39,7 @@ from nessie_cli.model import (
 from nessie_cli.repository import protection, reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
 from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
 
@@ -75,6 +79,12 @@ class LocalRepository:
     def default_branch(self) -> str:
         """The branch used when none is named."""
         return self._settings.get(DEFAULT_BRANCH, "main")
+
+    def acting_as(self, who: str, judge: Judge | None = None) -> Self:
+        """See `Acting`."""
+        other = copy(self)
+        other._at = structs.replace(self._at, who=who, judge=judge)  # noqa: SLF001 - a copy of this class
+        return other
 
     # -- references --------------------------------------------------------------------------------------------------------------
 

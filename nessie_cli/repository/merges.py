@@ -22,6 +22,7 @@ from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeRe
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.commits import conflict_error
+from nessie_cli.repository.judging import ask
 from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
 
@@ -57,6 +58,7 @@ def merge(
             return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
         outcome = _combine_merge(objects, branch.target, from_, base, wishes, follow_renames=options.follow_renames)
+        ask(circumstances.judge, objects, branch.name, root_of(objects, branch.target), outcome.as_wished())
         if not outcome.namespace_conflicts:
             wishes.check_all_used()
         raise_conflicts(branches, objects, place, outcome, from_)

@@ -17,6 +17,7 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.judging import ask
 from nessie_cli.repository.merges import Place, answer, answer_again, raise_conflicts
 from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
@@ -34,7 +35,7 @@ def transplant(
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         branches.expected(objects, branch, options.expected_hash)
         place = Place(branch, options.expected_hash, None)
-        replay = _Replay(objects, branch.target, options, circumstances)
+        replay = _Replay(objects, branch, options, circumstances)
         for commit in commits:
             replay.apply(commit, alone=len(commits) == 1)
         raise_conflicts(branches, objects, place, replay.total, commits[-1])
@@ -62,11 +63,12 @@ def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
 class _Replay:
     """Applies commits onto a chain of drafts, collecting what happened to each key."""
 
-    def __init__(self, objects: Objects, head: Id, options: MergeOptions, circumstances: Circumstances) -> None:
+    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, circumstances: Circumstances) -> None:
         self._objects = objects
+        self._branch = branch.name
         self._options = options
         self._circumstances = circumstances
-        self.head = head
+        self.head = branch.target
         self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
         self.total = Outcome()
 
@@ -83,6 +85,7 @@ class _Replay:
         edits = outcome.as_wished()
         if not edits:
             return
+        ask(self._circumstances.judge, objects, self._branch, roots[1], edits)
         original = meta_of(id_, commit)
         given = self._options.meta if alone else None
         meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)

@@ -1,0 +1,117 @@
+"""The gate of the server: who asks, and what of the repository the caller meets behind it. One is made for each process that answers requests."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.judging import Acting
+from nessie_cli.server.call import Catalog
+from nessie_cli.server.guarded import GuardedRepository
+from nessie_cli.server.http import Headers, header
+from nessie_cli.server.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
+from nessie_cli.server.rights import Rights
+from nessie_cli.server.rules import Rules, read_rules
+from nessie_cli.server.tokens import WHAT, is_ours, read_tokens
+from nessie_cli.server.watched import SECRET, TRUSTED, Tell, WatchedFile, tell_stderr
+
+_V1 = b"/api/v1"
+_WHO = "Authentication is required: send a bearer token in the header Authorization"
+_WRONG = "The token is not valid: it is unknown, has expired, or has been withdrawn"
+
+
+class Security(NamedTuple):
+    """Who is let in, and what the rules are; plain values, so that every process of a server can open its own gate.
+
+    `tokens` is a file of hashed tokens, `rules` one of authorization rules. `anonymous` lets requests without credentials in, `open_metrics`
+    answers `/q/metrics` to everybody.
+    """
+
+    tokens: Path | None = None
+    rules: Path | None = None
+    anonymous: bool = False
+    open_metrics: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether callers are asked who they are at all."""
+        return self.tokens is not None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is anything to guard."""
+        return self.asks or self.rules is not None
+
+    @property
+    def keeps_strangers_out(self) -> bool:
+        """Whether somebody without credentials can do no more than the rules say."""
+        return self.is_on and (self.rules is not None or not self.anonymous)
+
+    def check(self) -> None:
+        """Raise `InvalidInput` for settings that contradict each other."""
+        if self.rules is not None and not self.asks and not self.anonymous:
+            raise InvalidInput("--rules needs callers: --tokens says who they are, or --anonymous that they are nobody")
+
+
+class Admission(NamedTuple):
+    """A request that was let in: who asks, and the rules that apply to it (None: everything is allowed)."""
+
+    caller: Caller
+    rules: Rules | None
+
+    @property
+    def scope(self) -> Hashable:
+        """Everything about the caller that an answer to a reading request depends on: answers may be shared within one scope."""
+        return None if self.rules is None else (self.caller, self.rules)
+
+    def catalog(self, catalog: Catalog, raw_path: bytes) -> Catalog:
+        """The catalog as this caller meets it in a request for a path of the API."""
+        if self.rules is not None:
+            rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
+            return catalog._replace(repository=GuardedRepository(catalog.repository, rights))
+        assert isinstance(catalog.repository, Acting)
+        return catalog._replace(repository=catalog.repository.acting_as(self.caller.name))
+
+
+class Gate:
+    """Lets requests in or refuses them. Its files are read again when they change."""
+
+    def __init__(self, security: Security, tell: Tell = tell_stderr) -> None:
+        security.check()
+        self._anonymous = security.anonymous
+        self.open_metrics = security.open_metrics or not security.asks
+        self._tokens = WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell) if security.tokens else None
+        self._rules = WatchedFile(security.rules, TRUSTED, "rules file", read_rules, tell) if security.rules else None
+
+    async def admit(self, headers: Headers) -> Admission:
+        """Who asks; raises `Unauthenticated`. Wrong credentials are refused even where none are needed."""
+        given = credentials(header(headers, b"authorization"))
+        if given is not None:
+            caller = await self._caller(given)
+        elif self._anonymous:
+            caller = ANONYMOUS
+        else:
+            raise Unauthenticated(_WHO)
+        return Admission(caller, self._rules.value() if self._rules else None)
+
+    async def _caller(self, given: Credentials) -> Caller:
+        found = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens and is_ours(given.token) else None
+        if found is None:
+            raise Unauthenticated(_WRONG, refused=True)
+        return found
+
+
+def open_gate(security: Security, repository: Repository, tell: Tell = tell_stderr) -> Gate | None:
+    """The gate of a server over a repository; None where everybody may do everything.
+
+    Raises `InvalidInput` and `NotAllowed` for unusable files, and for a repository that cannot tell its callers apart.
+    """
+    if not security.is_on:
+        return None
+    if not isinstance(repository, Acting):
+        raise InvalidInput(f"{repository.url}: a server in front of another server cannot write in the names of its callers; serve the store itself")
+    return Gate(security, tell)

@@ -1,0 +1,43 @@
+"""What the caller of one request may do: each question that the API asks goes through here, to the rules or, where there are none, to yes."""
+
+from __future__ import annotations
+
+from nessie_cli.errors import NotAllowed
+from nessie_cli.model import CONTENT_TYPES, ContentKey
+from nessie_cli.server.identity import Caller
+from nessie_cli.server.rules import Question, Rules
+from nessie_cli.wire.keys import encode_legacy
+
+_TYPES = ("", *sorted(CONTENT_TYPES))
+
+
+class Rights:
+    """The rights of a caller in one request; `api` is the version of the API that is asked."""
+
+    def __init__(self, caller: Caller, rules: Rules, api: int) -> None:
+        self.caller = caller
+        self._rules = rules
+        self._api = api
+
+    def may(self, op: str, ref: str = "", key: ContentKey | None = None, content_type: str = "", *, config: str = "") -> bool:
+        """Whether a rule allows an operation on a reference, or on a content of a type under a key there, or on a type of configuration."""
+        path = encode_legacy(key) if key is not None else ""
+        return self._rules.allow(self.caller, self._api, Question(op, ref, path, content_type, config))
+
+    def may_somehow(self, op: str, ref: str, key: ContentKey) -> bool:
+        """Whether an operation is allowed on some content under a key, whichever type it may have: for keys of which nothing is known."""
+        return any(self.may(op, ref, key, content_type) for content_type in _TYPES)
+
+    def require(self, op: str, ref: str = "", key: ContentKey | None = None, content_type: str = "", *, config: str = "") -> None:
+        """Raise `NotAllowed`, in the original's words, unless this is allowed."""
+        if not self.may(op, ref, key, content_type, config=config):
+            raise self.refusal(op, ref, key, config=config)
+
+    def refusal(self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = "") -> NotAllowed:
+        """The error for an operation that no rule allows. It names what the caller has named, nothing else."""
+        who = f"role '{self.caller.roles[0] if self.caller.roles else self.caller.name}'"
+        if key is not None:
+            return NotAllowed(f"'{op}' is not allowed for {who} on content '{encode_legacy(key)}'")
+        if config:
+            return NotAllowed(f"'{op}' is not allowed for {who} on repository config type '{config}'")
+        return NotAllowed(f"'{op}' is not allowed for {who} on reference '{ref}'" if ref else f"'{op}' is not allowed for {who}")

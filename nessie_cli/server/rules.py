@@ -1,0 +1,135 @@
+"""Authorization rules: CEL expressions by name, each of which may allow what is asked; what none allows is forbidden.
+
+The variables are the original's: `op`, `ref`, `path`, `role`, `roles`, `contentType`, `type`, `api`, `actions` (always empty here); and `user`, the
+caller's name. A rule is asked once for each role of the caller; for one without roles `role` is the name, as it always is in the original.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.identity import Caller
+
+VIEW_REFERENCE = "VIEW_REFERENCE"
+CREATE_REFERENCE = "CREATE_REFERENCE"
+ASSIGN_REFERENCE_TO_HASH = "ASSIGN_REFERENCE_TO_HASH"
+DELETE_REFERENCE = "DELETE_REFERENCE"
+LIST_COMMIT_LOG = "LIST_COMMIT_LOG"
+READ_ENTRIES = "READ_ENTRIES"
+READ_CONTENT_KEY = "READ_CONTENT_KEY"
+READ_ENTITY_VALUE = "READ_ENTITY_VALUE"
+COMMIT_CHANGE_AGAINST_REFERENCE = "COMMIT_CHANGE_AGAINST_REFERENCE"
+CREATE_ENTITY = "CREATE_ENTITY"
+UPDATE_ENTITY = "UPDATE_ENTITY"
+DELETE_ENTITY = "DELETE_ENTITY"
+READ_REPOSITORY_CONFIG = "READ_REPOSITORY_CONFIG"
+UPDATE_REPOSITORY_CONFIG = "UPDATE_REPOSITORY_CONFIG"
+VIEW_REFLOG = "VIEW_REFLOG"
+"""What can be asked, in the original's words. Older rules say LIST_COMMITLOG for LIST_COMMIT_LOG; both are understood."""
+
+_OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
+_REMEMBERED = 20_000
+_LONGEST = 10_000
+
+
+class Question(NamedTuple):
+    """May the caller do this? `ref` is a name or DETACHED, `path` a content key in the original's encoding, `config` a type of configuration."""
+
+    op: str
+    ref: str = ""
+    path: str = ""
+    content_type: str = ""
+    config: str = ""
+
+
+class Rules:
+    """The rules of a file, compiled. Answers are remembered."""
+
+    def __init__(self, expressions: Mapping[str, str]) -> None:
+        self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
+        self.allow = lru_cache(_REMEMBERED)(self._allow)
+
+    def _allow(self, caller: Caller, api: int, question: Question) -> bool:
+        """Whether a rule allows this to the caller."""
+        return any(
+            self._any_rule(caller, role, api, question._replace(op=op))
+            for op in (question.op, _OLD_WORDS.get(question.op))
+            if op is not None
+            for role in caller.roles or (caller.name,)
+        )
+
+    def _any_rule(self, caller: Caller, role: str, api: int, question: Question) -> bool:
+        values = {
+            "op": question.op,
+            "ref": question.ref,
+            "path": question.path,
+            "contentType": question.content_type,
+            "type": question.config,
+            "role": role,
+            "roles": list(caller.roles),
+            "user": caller.name,
+            "actions": [],
+            "api": {"apiName": "Nessie", "apiVersion": api},
+        }
+        return any(_holds(expression, values) for _, expression in self._rules)
+
+
+def _holds(expression: Any, values: Mapping[str, Any]) -> bool:
+    """Whether an expression is true; one that fails on these values allows nothing."""
+    try:
+        return expression.eval(data=values).value() is True
+    except RuntimeError:
+        return False
+
+
+def read_rules(data: bytes) -> Rules:
+    """The rules of a file: TOML, `NAME = "EXPRESSION"`, at the top or in a table `[rules]`. Raises `InvalidInput` that names the rule."""
+    try:
+        document = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"is not TOML: {error}") from None
+    top = {name: value for name, value in document.items() if name != "rules"}
+    table = document.get("rules", {})
+    if not isinstance(table, dict):
+        raise InvalidInput("rules: must be a table of rules")
+    expressions = {**top, **table}
+    for name, text in expressions.items():
+        if not isinstance(text, str):
+            raise InvalidInput(f"rule '{name}': must be an expression in quotes")
+        if name in top and name in table:
+            raise InvalidInput(f"rule '{name}': is there twice")
+    return Rules(expressions)
+
+
+def _compiled(name: str, text: str) -> Any:
+    if len(text) > _LONGEST:
+        raise InvalidInput(f"rule '{name}': has {len(text)} characters, {_LONGEST} are allowed")
+    try:
+        found = _environment().compile(text)
+    except RuntimeError as error:
+        reason = (str(error).splitlines() or ["cannot be compiled"])[0]
+        raise InvalidInput(f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}") from None
+    if found.return_type() != _cel().Type.BOOL:
+        raise InvalidInput(f"rule '{name}': is no condition; it must be true or false")
+    return found
+
+
+@cache
+def _cel() -> Any:
+    try:
+        from cel_expr_python import cel  # type: ignore[import-untyped]
+    except ImportError:
+        raise InvalidInput("rules need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'") from None
+    return cel
+
+
+@cache
+def _environment() -> Any:
+    types = _cel().Type
+    texts = dict.fromkeys(("op", "ref", "path", "contentType", "type", "role", "user"), types.STRING)
+    lists = dict.fromkeys(("roles", "actions"), types.List(types.STRING))
+    return _cel().NewEnv(variables={**texts, **lists, "api": types.Map(types.STRING, types.DYN)})

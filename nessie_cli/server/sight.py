@@ -1,0 +1,58 @@
+"""Through which reference the caller of a request sees a commit: rules speak of references, requests often of bare hashes.
+
+A commit is seen through a reference that the request has named and that it is reachable from: `main@HASH` is a question about `main` only as long as
+the commit belongs to it. Every other commit is DETACHED, as the original calls it. Where no rule allows that, a commit is still seen through
+any reference that the caller may view and that it is reachable from: the caller could as well have named it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nessie_cli.model import NO_ANCESTOR, Reference
+from nessie_cli.repository.base import Repository
+from nessie_cli.server.rights import Rights
+from nessie_cli.server.rules import VIEW_REFERENCE
+
+DETACHED = "DETACHED"
+
+
+class Sight:
+    """What one request has named, and through what it sees commits."""
+
+    def __init__(self, repository: Repository, rights: Rights) -> None:
+        self._repository = repository
+        self._rights = rights
+        self._named: dict[str, str] = {}
+        self._through: dict[str, str] = {}
+
+    def name(self, reference: Reference) -> None:
+        """Note a reference that the request names and the caller may view."""
+        self._named[reference.name] = reference.hash
+
+    def show(self, hash_: str, name: str) -> None:
+        """Note that a commit was on a reference whose past the caller may see."""
+        self._through.setdefault(hash_, name)
+
+    def through(self, hash_: str) -> str:
+        """The name of the reference through which a commit is seen; DETACHED for none. Cost: tests of ancestry, by generation."""
+        known = self._through.get(hash_)
+        if known is None:
+            known = self._through[hash_] = self._find(hash_)
+        return known
+
+    def _find(self, hash_: str) -> str:
+        named = next((name for name, head in self._named.items() if head == hash_), None)
+        if named is None:
+            named = next((name for name, head in self._named.items() if self._reaches(head, hash_)), None)
+        if named is not None:
+            return named
+        if self._rights.may(VIEW_REFERENCE, DETACHED):
+            return DETACHED
+        return next((found.name for found in self._viewable() if self._reaches(found.hash, hash_)), DETACHED)
+
+    def _viewable(self) -> Iterator[Reference]:
+        return (found for found in self._repository.references() if self._rights.may(VIEW_REFERENCE, found.name))
+
+    def _reaches(self, head: str, hash_: str) -> bool:
+        return hash_ in (head, NO_ANCESTOR) or (head != NO_ANCESTOR and self._repository.is_ancestor(f"@{hash_}", f"@{head}"))

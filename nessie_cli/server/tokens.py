@@ -1,0 +1,162 @@
+"""Bearer tokens of `nessie serve`: how one is made, the file that knows their hashes, and who a token stands for.
+
+A token is `nessie_ID_SECRET`: the id (48 bits, no secret) finds the entry of the file, the secret are 256 random bits. Of the secret the file holds a
+SHA-256, neither salted nor slow: those protect words that people choose, which can be guessed or met twice, and nobody guesses 256 bits. A slow
+hash would only let strangers keep the server busy. The file is one JSON object in a line for each token; empty lines and lines with # are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, json
+
+from nessie_cli.errors import InvalidInput, NotFound, StoreUnavailable
+from nessie_cli.server.identity import Caller, Credentials, check_name
+from nessie_cli.server.watched import SECRET, read_guarded
+
+WHAT = "token file"
+_TOKEN = re.compile(r"nessie_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{12}")
+_NEW_FILE = 0o600
+
+
+class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One line of a token file. `hash` is `sha256:` and the hexadecimal SHA-256 of the token's secret; `expires` has a time zone."""
+
+    id: str
+    name: str
+    hash: str
+    roles: tuple[str, ...] = ()
+    expires: datetime | None = None
+    created: datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no token can have."""
+        check_name(self.name, "name")
+        for role in self.roles:
+            check_name(role, "roles")
+        if not _ID.fullmatch(self.id):
+            raise InvalidInput("id: must be 12 hexadecimal digits")
+        if not _HASH.fullmatch(self.hash):
+            raise InvalidInput("hash: must be 'sha256:' and 64 hexadecimal digits; `nessie token new` makes one")
+        if self.expires is not None and self.expires.tzinfo is None:
+            raise InvalidInput("expires: must have a time zone, such as 2027-01-31T00:00:00Z")
+
+
+_decode = json.Decoder(TokenEntry).decode
+_encode = json.Encoder().encode
+_NO_HASH = "sha256:" + "0" * 64
+
+
+class Tokens:
+    """The tokens of a file."""
+
+    def __init__(self, entries: Sequence[TokenEntry]) -> None:
+        self._by_id: Mapping[str, TokenEntry] = {entry.id: entry for entry in entries}
+
+    def caller(self, given: Credentials, now: datetime) -> Caller | None:
+        """Whom a token stands for; None for one that is unknown, wrong, or expired, or another's. Takes equally long for wrong secrets."""
+        found = _TOKEN.fullmatch(given.token)
+        if not found:
+            return None
+        entry = self._by_id.get(found[1])
+        right = hmac.compare_digest(_hash(found[2]), entry.hash if entry else _NO_HASH)
+        if entry is None or not right or (entry.expires is not None and entry.expires <= now):
+            return None
+        return Caller(entry.name, entry.roles) if given.name in (None, "", entry.name) else None
+
+
+def is_ours(token: str) -> bool:
+    """Whether a token has the form of those that this module makes."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def _hash(secret: str) -> str:
+    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
+
+
+# -- the file -----------------------------------------------------------------------------------------------------------------------------
+
+
+def read_tokens(data: bytes) -> Tokens:
+    """The tokens of a file; raises `InvalidInput` that names the line."""
+    return Tokens([entry for _, entry in _entries(data)])
+
+
+def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
+    found: list[tuple[int, TokenEntry]] = []
+    ids: set[str] = set()
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            continue
+        try:
+            entry = _decode(line)
+        except (DecodeError, InvalidInput) as error:
+            raise InvalidInput(f"line {number}: {error}") from None
+        if entry.id in ids:
+            raise InvalidInput(f"line {number}: the id {entry.id} is there twice")
+        ids.add(entry.id)
+        found.append((number, entry))
+    return found
+
+
+def list_tokens(path: Path) -> list[TokenEntry]:
+    """The entries of a token file, in its order."""
+    try:
+        return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT)[0])]
+    except InvalidInput as error:
+        raise InvalidInput(error.message if str(path) in error.message else f"{WHAT} {path}: {error.message}") from None
+
+
+def add_token(path: Path, name: str, roles: Sequence[str], expires: datetime | None, now: datetime) -> tuple[str, TokenEntry]:
+    """Make a token and put its entry at the end of a file, which is made (readable by its owner alone) where there is none.
+
+    Answers the token, which is nowhere else, and its entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
+    """
+    secret = secrets.token_urlsafe(32)
+    entry = TokenEntry(secrets.token_hex(6), name, _hash(secret), tuple(dict.fromkeys(roles)), expires, now.replace(microsecond=0))
+    if expires is not None and expires <= now:
+        raise InvalidInput(f"expires: {expires.isoformat()} has passed")
+    if path.exists():
+        list_tokens(path)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _NEW_FILE)
+        with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123 - a mode that Path.open has no place for
+            size = file.seek(0, os.SEEK_END)
+            begins = b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
+            file.write(begins + _encode(entry) + b"\n")
+            os.fsync(descriptor)
+    except OSError as error:
+        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+    return f"nessie_{entry.id}_{secret}", entry
+
+
+def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
+    """Take the entries of an id or a name out of a file, in one step; a server that reads it refuses those tokens from then on."""
+    removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
+    if not removed:
+        raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
+    data, _ = read_guarded(path, SECRET, WHAT)
+    gone = {number for number, entry in _entries(data) if which in (entry.id, entry.name)}
+    kept = b"".join(line for number, line in enumerate(data.splitlines(keepends=True), 1) if number not in gone)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _NEW_FILE), "wb") as file:  # noqa: PTH123 - as above
+            file.write(kept)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(path.stat().st_mode & 0o777)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+    return removed
