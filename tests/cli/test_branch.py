@@ -161,7 +161,7 @@ def answered(answer: bytes, *argv: str) -> subprocess.CompletedProcess[str]:
     os.write(keyboard, answer)
     try:
         command = [sys.executable, "-m", "nessie_cli", *argv]
-        return subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
     finally:
         os.close(keyboard)
         os.close(terminal)

@@ -15,7 +15,7 @@ import termios
 import time
 from pathlib import Path
 
-PATIENCE = 30
+PATIENCE = 120
 ROWS, COLUMNS = 50, 120
 _BUFFER = re.compile(r"<<(.*?)>>", re.DOTALL)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78MP])")

@@ -35,7 +35,7 @@ def run(here, *args, program=("-m", "nessie_cli"), **env):
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -125,7 +125,7 @@ def test_debug_tells_why(tmp_path):
 
 def test_a_closed_pipe_is_quiet(here):
     done = subprocess.run(
-        ["bash", "-c", f"'{sys.executable}' -m nessie_cli __complete -- '' | true"], cwd=here, capture_output=True, check=False, timeout=60
+        ["bash", "-c", f"'{sys.executable}' -m nessie_cli __complete -- '' | true"], cwd=here, capture_output=True, check=False, timeout=120
     )
     assert done.stderr == b""
 

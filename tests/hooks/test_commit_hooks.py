@@ -235,11 +235,10 @@ def test_a_hook_that_hangs_ends_with_ctrl_c_and_nothing_is_committed(catalog, ho
     assert catalog.staged() == [("PUT", "db.orders")]
 
     (os.kill if whom == "nessie" else os.killpg)(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
 
     assert (process.returncode, out, err) == (130, "", "")
-    with pytest.raises(ProcessLookupError):
-        os.kill(hook, 0)
+    assert is_over(hook)
     assert head("main") == before
     (hooks.folder / "pre-commit").unlink()
     catalog.ok("commit", "-m", "x")
@@ -251,7 +250,7 @@ def test_a_hook_that_ignores_being_ended_is_killed(catalog, hooks):
     process, hook = hanging(catalog, "commit", "-m", "x")
 
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
 
     assert process.returncode == 130
     assert is_over(hook)

@@ -30,8 +30,8 @@ class Bucket:
             "s3.access-key-id": "key",
             "s3.secret-access-key": "secret",
             "s3.region": "us-east-1",
-            "s3.connect-timeout": "2",
-            "s3.request-timeout": "2",
+            "s3.connect-timeout": "60",
+            "s3.request-timeout": "60",
         }
 
 

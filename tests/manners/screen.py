@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PATIENCE = 60
+PATIENCE = 120
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])")
 LOADED = (

@@ -21,7 +21,8 @@ from tests.manners.screen import Forker
 from tests.transcripts.conftest import Nessie, fresh
 
 TIMES = 7
-"""How often each command is interrupted in either way."""
+"""How often each command is interrupted in either way, at least."""
+TIMES_AT_MOST = 60
 MANY = [
     {"type": "PUT", "key": {"elements": [f"space {number}"]}, "content": {"type": "NAMESPACE", "elements": [f"space {number}"]}}
     for number in range(1500)
@@ -112,11 +113,14 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
     longest = min(longest, attempt(copy("again"), args, None)[2])
     wanted = state(whole)
 
-    codes = []
-    for number in range(TIMES):
+    codes: list[int] = []
+    # A command may be done before it is interrupted, on a machine whose load changes each time: then the next is interrupted earlier.
+    while len(codes) < TIMES or 130 not in codes:
+        assert len(codes) < TIMES_AT_MOST
+        number = len(codes)
         folder = copy(number)
         before = state(folder) if name != "init" else None
-        code, said, _ = attempt(folder, args, random.uniform(0, longest))
+        code, said, _ = attempt(folder, args, random.uniform(0, longest * TIMES / max(number, TIMES)))
         codes.append(code)
 
         assert code in (0, 130), said
@@ -135,7 +139,6 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
         assert state(folder) == wanted
         assert sorted(path.name for path in (folder / ".nessie").glob("*.tmp")) == []
     print(name, codes)
-    assert 130 in codes
 
 
 def test_a_store_whose_making_was_interrupted_is_finished_by_the_next_init(template, tmp_path):

@@ -21,7 +21,7 @@ class Answer(NamedTuple):
 class Client:
     """One kept connection."""
 
-    def __init__(self, url: str, timeout: float = 30) -> None:
+    def __init__(self, url: str, timeout: float = 120) -> None:
         parts = urlsplit(url)
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
 

@@ -14,7 +14,7 @@ from nessie_cli import connect
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.running import application
 
-PATIENCE = 20
+PATIENCE = 120
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def test_a_body_that_is_too_large_is_refused_announced_or_not():
 
 def _speak(url: str, raw: bytes) -> bytes:
     parts = urlsplit(url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+    with socket.create_connection((parts.hostname, parts.port), timeout=120) as connection:
         connection.sendall(raw)
         return connection.recv(10_000)
 

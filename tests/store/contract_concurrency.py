@@ -16,11 +16,11 @@ def together(*tasks: Callable[[], object]) -> list[object]:
     barrier = Barrier(len(tasks))
 
     def run(task: Callable[[], object]) -> object:
-        barrier.wait(10)
+        barrier.wait(60)
         return task()
 
     with ThreadPoolExecutor(len(tasks)) as pool:
-        return [future.result(60) for future in [pool.submit(run, task) for task in tasks]]
+        return [future.result(120) for future in [pool.submit(run, task) for task in tasks]]
 
 
 class ConcurrencyContract:
@@ -59,7 +59,7 @@ class ConcurrencyContract:
         inside, wrote = Event(), Event()
 
         def other() -> object:
-            inside.wait(10)
+            inside.wait(60)
             answer = store.write(commit("main", "0", "other"))
             wrote.set()
             return answer
@@ -78,7 +78,7 @@ class ConcurrencyContract:
         written, seen = Event(), []
 
         def reader() -> None:
-            written.wait(10)
+            written.wait(60)
             seen.append(store.reference("main").target)  # type: ignore[union-attr]
 
         def holder() -> None:

@@ -23,7 +23,7 @@ def add_column(cursor: apsw.Cursor) -> None:
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so the test gives up being one."""
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
     store = create_sqlite(str(folder / "store.sqlite"))
     store.write(create("main", "0"))
     store.write(commit("main", "0", "1"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from pathlib import Path
 
@@ -150,34 +149,6 @@ def test_a_result_that_cannot_be_written_is_a_failure(catalog):
     assert done.returncode == 1
     assert b"No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
-
-
-def test_an_interrupt_is_130_and_silent(workspace):
-    process = subprocess.Popen(
-        workspace.command("commit", "-m", "x", "--batch", "-"),
-        cwd=workspace.folder,
-        env=workspace.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    process.stdin.write(b"[")
-    process.stdin.flush()
-    # The process cannot end before stdin does; it is asked again until it has come so far as to listen.
-    for _ in range(100):
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(0.2)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    out, err = process.communicate()
-
-    assert process.returncode in (130, -signal.SIGINT)
-    assert out == b""
-    if process.returncode == 130:
-        assert err == b""
 
 
 def test_debug_shows_the_traceback_and_the_same_line(nessie):
