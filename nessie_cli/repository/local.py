@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
@@ -41,7 +41,7 @@ from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, R
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
-from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Write
+from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Watched, Write
 
 if TYPE_CHECKING:
     from nessie_cli.repository.writing import Branch
@@ -378,6 +378,10 @@ class LocalRepository:
                 yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
 
         return check(scan, self._store.get, self._store.scan_marks(), references)
+
+    def version(self) -> Hashable | None:
+        """See `Watched`."""
+        return self._store.version() if isinstance(self._store, Watched) else None
 
     def close(self) -> None:
         """See `Repository`."""

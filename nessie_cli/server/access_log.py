@@ -16,17 +16,20 @@ _MOST_WAITING = 10_000
 
 
 class AccessLog:
-    """Takes records of requests and writes them as JSON lines."""
+    """Takes records of requests and writes them as JSON lines; with `faults` only of those that the server failed on."""
 
-    def __init__(self, write: Callable[[bytes], object]) -> None:
+    def __init__(self, write: Callable[[bytes], object], *, faults: bool = False) -> None:
         self._write = write
+        self._faults = faults
         self._queue: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._lost = 0
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
     def record(self, **fields: Any) -> None:
-        """Log one request, or anything else worth a line; the time is added."""
+        """Log one request, or anything else worth a line; the time is added. What has an `error` is a fault."""
+        if self._faults and "error" not in fields:
+            return
         if self._queue.qsize() >= _MOST_WAITING:
             self._lost += 1
             return

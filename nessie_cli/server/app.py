@@ -1,26 +1,46 @@
 """The ASGI application: requests to handlers on threads of their own, answers back. The event loop itself never waits for a store.
 
-Handlers that write run on one thread, one after the other, as the store would make them anyway; those that read run on several.
+A handler that writes runs on the writing thread, together with others (`writer`); one that reads runs on a reading thread (`readers`), unless its
+answer is still known (`answers`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec import MsgspecError, json
 
 from nessie_cli.errors import NessieError
 from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.answers import Answers
 from nessie_cli.server.call import Answer, Call, Catalog
 from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
-from nessie_cli.server.http import JSON, Headers, Limits, Reply, accepts_json, check_content_type, compressed, decompress, header, read_body
+from nessie_cli.server.gate import Gate
+from nessie_cli.server.http import (
+    JSON,
+    Headers,
+    Limits,
+    Reply,
+    accepts_json,
+    check_content_type,
+    compressed,
+    decompress,
+    drain,
+    header,
+    read_body,
+    takes_gzip,
+)
+from nessie_cli.server.identity import Unauthenticated
 from nessie_cli.server.metrics import Metrics
+from nessie_cli.server.readers import Readers
 from nessie_cli.server.table import Match, NoRoute, RouteTable
+from nessie_cli.server.writer import Write, Writer
+from nessie_cli.wire.extensions import HEADER
 from nessie_cli.wire.leniency import lenient
 
 Scope = MutableMapping[str, Any]
@@ -30,36 +50,60 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 API = b"/api/v"
 """What the paths of the API begin with."""
+READERS = 3
+"""Reading threads. Python runs one at a time; the others are for the moments in which the store reads its file."""
+LARGE = 1 << 18
+"""Bytes of a body from which on its write gets a transaction of its own, so that small ones beside it do not wait for it."""
 
 _encode = json.Encoder().encode
 _CONTENT_TYPE = (b"content-type", JSON)
+_OURS = HEADER.lower().encode()
 _NO_CONTENT = 204
+_OK = 200
 _UNAVAILABLE = 503
+_TOO_LARGE = 413
+_CLOSING = frozenset({408, _TOO_LARGE})
+"""Statuses after which the connection is closed: the rest of the request is still under way."""
+
+
+class Parts(NamedTuple):
+    """What a server is made of beside the catalog.
+
+    Limits; where it logs; who is let in (everybody where there is no gate); the turn to write, where other processes write as well.
+    """
+
+    limits: Limits = Limits()
+    log: AccessLog | None = None
+    gate: Gate | None = None
+    turn: AbstractContextManager[object] | None = None
 
 
 class Server:
     """Everything that answers requests: the API over a catalog, and beside it the pages of `beside`."""
 
-    def __init__(self, catalog: Catalog, table: RouteTable, *, limits: Limits | None = None, readers: int = 4, log: AccessLog | None = None) -> None:
+    def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
         self.catalog = catalog
         self.metrics = Metrics()
         self.beside: Application | None = None
         self._table = table
-        self._limits = limits or Limits()
-        self._log = log
-        self._readers = ThreadPoolExecutor(readers, "reader")
-        self._writer = ThreadPoolExecutor(1, "writer")
+        self.limits = parts.limits
+        self.gate = parts.gate
+        self._log = parts.log
+        self._answers = Answers(catalog.repository)
+        self._readers = Readers(READERS)
+        self._writer = Writer(catalog.repository, turn=parts.turn, most_waiting=parts.limits.writes)
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
-        self._writer.shutdown()
-        self._readers.shutdown()
+        self._writer.close()
+        self._readers.close()
         if self._log is not None:
             self._log.close()
 
     async def read(self, function: Callable[[], Any]) -> Any:
         """Run a function that reads the store on a reading thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, function)
+        return await self._readers.submit(function)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of the web server."""
@@ -103,6 +147,9 @@ class Server:
         assert self.beside is not None
         try:
             await self.beside(exchange.scope, receive, watched)
+        except Exception as error:
+            exchange.error = "".join(traceback.format_exception(error))
+            raise
         finally:
             # Starlette notes the route that it has found in the scope.
             route = exchange.scope.get("route")
@@ -117,42 +164,81 @@ class Server:
             reply = await self._reply(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = failure(error, headers, exchange)
+        if reply.status == _TOO_LARGE:
+            await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.status != _NO_CONTENT:
-            sent.append((b"content-length", str(len(reply.body)).encode()))
+            sent.append((b"content-length", b"%d" % len(reply.body)))
         await send({"type": "http.response.start", "status": reply.status, "headers": sent})
         await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
     async def _reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
         scope = exchange.scope
-        try:
-            match = self._table.match(exchange.method, scope["raw_path"].decode("latin-1"))
-        except NoRoute as missing:
-            return no_route(exchange.method, missing, headers, exchange)
+        catalog, callers = self.catalog, None
+        if self.gate is not None:
+            admission = await self.gate.admit(headers)
+            exchange.principal = admission.caller.name
+            catalog, callers = admission.catalog(catalog, scope["raw_path"]), admission.scope
+        match = self._table.match(exchange.method, scope["raw_path"].decode("latin-1"))
         exchange.route = match.route.path
         if not accepts_json(headers):
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
-        body = b""
         if match.route.body:
             check_content_type(headers)
-            body = await read_body(headers, receive, self._limits)
+            body = await read_body(headers, receive, self.limits)
             exchange.received = len(body)
-        threads = self._writer if match.route.writes else self._readers
-        return await asyncio.get_running_loop().run_in_executor(threads, self._run, exchange, match, headers, body)
+        elif match.route.writes:
+            body = b""
+        else:
+            return await self._read(exchange, match, headers, (catalog, callers))
+        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body)
+        prepare = partial(self._prepare, call, headers)
+        if match.route.writes:
+            answer = partial(self._answered, exchange, headers)
+            reply: Reply = await self._writer.submit(Write(prepare, partial(_handled, match, call), answer, large=len(body) >= LARGE))
+            return reply
+        return await self._readers.submit(partial(self._run, exchange, match, call, headers, prepare))
 
-    def _run(self, exchange: Exchange, match: Match, headers: Headers, body: bytes) -> Reply:
-        """Run a handler; on a thread."""
+    async def _read(self, exchange: Exchange, match: Match, headers: Headers, seen: tuple[Catalog, Hashable]) -> Reply:
+        """The answer of a request without a body that reads; `seen` is the catalog as the caller meets it, and who else meets it so."""
+        scope = exchange.scope
+        catalog, callers = seen
+        wanted: Hashable = None
+        version = None
+        if match.route.lasts and (version := self._answers.version()) is not None:
+            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), header(headers, _OURS), callers)
+            if (known := self._answers.find(wanted, version)) is not None:
+                return known
+        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
+        reply = await self._readers.submit(partial(self._run, exchange, match, call, headers))
+        if wanted is not None and reply.status == _OK:
+            self._answers.keep(wanted, version, reply)
+        return reply
+
+    def _prepare(self, call: Call, headers: Headers) -> None:
+        """Read the body of a call as JSON; on a thread, before anything of the store is held."""
+        call.take(decompress(call.body, headers, self.limits))
+
+    def _run(self, exchange: Exchange, match: Match, call: Call, headers: Headers, prepare: Callable[[], None] | None = None) -> Reply:
+        """Run a handler that reads; on a thread."""
         try:
-            query = exchange.scope["query_string"].decode("latin-1")
-            call = Call(self.catalog, match.segments, query, headers, decompress(body, headers, self._limits))
-            with lenient():
-                answer = match.route.handler(call)
-            return compressed(reply_of(answer), headers)
-        except NoRoute as missing:
-            return no_route(exchange.method, missing, headers, exchange)
+            if prepare is not None:
+                prepare()
+            return self._answered(exchange, headers, _handled(match, call))
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             return failure(error, headers, exchange)
+
+    def _answered(self, exchange: Exchange, headers: Headers, found: Answer | Exception) -> Reply:
+        """What a handler has answered or raised, as it is sent; on a thread."""
+        if isinstance(found, Exception):
+            return failure(found, headers, exchange)
+        return compressed(reply_of(found), headers)
+
+
+def _handled(match: Match, call: Call) -> Answer:
+    with lenient():
+        return match.route.handler(call)
 
 
 def reply_of(answer: Answer) -> Reply:
@@ -171,21 +257,27 @@ def reply_of(answer: Answer) -> Reply:
 
 def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
     """The answer for a failure. What the client is not told goes into the log."""
+    if isinstance(error, NoRoute):
+        return no_route(error, headers, exchange)
     shown = told(error)
     if isinstance(shown, InternalFault | Unavailable):
         exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
     body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
     more = [(b"retry-after", RETRY_AFTER.encode())] if shown.status == _UNAVAILABLE else []
+    if isinstance(shown, Unauthenticated):
+        more.append((b"www-authenticate", shown.challenge))
+    if shown.status in _CLOSING:
+        more.append((b"connection", b"close"))
     return Reply(shown.status, [_CONTENT_TYPE, *more], body)
 
 
-def no_route(method: str, missing: NoRoute, headers: Headers, exchange: Exchange) -> Reply:
+def no_route(missing: NoRoute, headers: Headers, exchange: Exchange) -> Reply:
     """The answer for a path that is unknown, or that does not take this method."""
     if not missing.allowed:
         return failure(HttpFault(404, "The API has no such path"), headers, exchange)
     taken = sorted({*missing.allowed, "OPTIONS", *(["HEAD"] if "GET" in missing.allowed else [])})
     allow = (b"allow", ", ".join(taken).encode())
-    if method == "OPTIONS":
+    if exchange.method == "OPTIONS":
         return Reply(200, [allow])
-    found = failure(HttpFault(405, f"This path takes {', '.join(missing.allowed)}, not {method}"), headers, exchange)
+    found = failure(HttpFault(405, f"This path takes {', '.join(missing.allowed)}, not {exchange.method}"), headers, exchange)
     return Reply(found.status, [*found.headers, allow], found.body)

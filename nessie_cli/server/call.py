@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from json import detect_encoding
 from typing import Any, NamedTuple
@@ -58,7 +59,8 @@ class Call:
         self.segments = segments
         self._query = query
         self._headers = headers
-        self._body = body
+        self.body = body
+        self._json: Any = _UNREAD
 
     # -- query ------------------------------------------------------------------------------------------------------------------
 
@@ -125,9 +127,20 @@ class Call:
 
     # -- body -------------------------------------------------------------------------------------------------------------------
 
+    def take(self, body: bytes) -> None:
+        """Have this body, and read its JSON value now. What is wrong with it is told to the handler, when it asks."""
+        self.body = body
+        with suppress(InvalidInput):
+            self.json()
+
     def json(self) -> Any:
-        """The body's JSON value; None for an empty one and for null."""
-        text = self._body.removeprefix(b"\xef\xbb\xbf")
+        """The body's JSON value; None for an empty one and for null. Read once."""
+        if self._json is _UNREAD:
+            self._json = self._read_json()
+        return self._json
+
+    def _read_json(self) -> Any:
+        text = self.body.removeprefix(b"\xef\xbb\xbf")
         if not text.strip():
             return None
         try:
@@ -145,6 +158,7 @@ class Call:
         return value
 
 
+_UNREAD = object()
 _decode = json.Decoder().decode
 _FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from nessie_cli.server.failures import HttpFault
@@ -13,16 +14,27 @@ from nessie_cli.server.failures import HttpFault
 Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
+_DRAINED_FOR = 5.0
 COMPRESSED_FROM = 2048
 """Answers of so many bytes are compressed for clients that take gzip."""
 
 
 class Limits(NamedTuple):
-    """How much of a request is read. Bytes; `body` as it is sent, `decompressed` what it may become; `seconds` for the whole body to arrive."""
+    """How much is taken from clients.
+
+    Bytes of a body: `body` as it is sent, `decompressed` what it may become; `head`: of a request's first line and headers together. Seconds:
+    `seconds` for a body to arrive, `head_seconds` for the head, `idle_seconds` that a connection may wait for its next request. `connections` at
+    once, and `writes` that may wait for their turn.
+    """
 
     body: int = 64 * 1024 * 1024
     decompressed: int = 256 * 1024 * 1024
     seconds: float = 60.0
+    head: int = 64 * 1024
+    head_seconds: float = 20.0
+    idle_seconds: float = 75.0
+    connections: int = 1000
+    writes: int = 1000
 
 
 class Reply(NamedTuple):
@@ -100,6 +112,20 @@ def _inflate(body: bytes, most: int) -> bytes:
 def too_large(problem: str) -> HttpFault:
     """The error for a body beyond a limit."""
     return HttpFault(413, f"body: {problem}", "BAD_REQUEST")
+
+
+async def drain(headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits) -> None:
+    """Read on, for a while, what a client still sends of a body that is refused: one that is hung up on while it sends may never see the answer."""
+    if header(headers, b"expect"):
+        return
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAINED_FOR):
+            while size <= limits.body:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body"):
+                    return
 
 
 async def read_body(headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits) -> bytes:

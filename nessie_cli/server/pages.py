@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from nessie_cli.errors import NessieError
 from nessie_cli.server.app import Application, Server
-from nessie_cli.server.failures import RETRY_AFTER
+from nessie_cli.server.failures import RETRY_AFTER, error_body
+from nessie_cli.server.identity import Unauthenticated
 from nessie_cli.server.manual import manual
 from nessie_cli.server.openapi import openapi
 
@@ -34,7 +35,13 @@ def pages(server: Server) -> Application:
     async def ready(_: Request) -> Response:
         return _health([await _store(server)])
 
-    async def metrics(_: Request) -> Response:
+    async def metrics(request: Request) -> Response:
+        if server.gate is not None and not server.gate.open_metrics:
+            try:
+                await server.gate.admit(request.scope["headers"])
+            except Unauthenticated as error:
+                refused = {"www-authenticate": error.challenge.decode()}
+                return Response(json.encode(error_body(error, "")), error.status, refused, "application/json")
         return PlainTextResponse(server.metrics.text(), media_type=_METRICS_TYPE)
 
     async def api_description(_: Request) -> Response:

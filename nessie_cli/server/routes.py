@@ -82,6 +82,7 @@ V2 = (
         "Where a reference has been lately",
         "ReferenceHistoryResponse",
         (Param("scan-commits", "integer", "how many commits to look through"),),
+        lasts=False,
     ),
     Route(
         "GET",

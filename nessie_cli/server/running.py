@@ -12,8 +12,9 @@ import uvicorn
 from nessie_cli.errors import NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.access_log import AccessLog
-from nessie_cli.server.app import Application, Server
+from nessie_cli.server.app import Parts, Server
 from nessie_cli.server.call import Catalog
+from nessie_cli.server.connections import protocol
 from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
@@ -25,7 +26,7 @@ GRACE = 30
 
 
 class Settings(NamedTuple):
-    """Where the server listens, and how much of a request it reads."""
+    """Where the server listens, and how much it takes from its clients."""
 
     host: str = "127.0.0.1"
     port: int = 19120
@@ -34,10 +35,11 @@ class Settings(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """What is told while the server runs: its URL once it listens, and, where somebody wants it, the access log's lines."""
+    """What is told while the server runs: its URL once it listens, and the lines of its log, of every request or (`faults`) of failures only."""
 
     started: Callable[[str], None]
     log: Callable[[bytes], object] | None = None
+    faults: bool = False
 
 
 def is_loopback(host: str) -> bool:
@@ -50,11 +52,43 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def application(repository: Repository, *, limits: Limits | None = None, log: AccessLog | None = None) -> Application:
+def application(repository: Repository, parts: Parts | None = None) -> Server:
     """The ASGI application over a repository."""
-    server = Server(Catalog(repository, repository.config().default_branch), RouteTable((*ROUTES, *EXTENSIONS)), limits=limits, log=log)
+    server = Server(Catalog(repository, repository.config().default_branch), RouteTable((*ROUTES, *EXTENSIONS)), parts)
     server.beside = pages(server)
     return server
+
+
+def configuration(app: Server, *, ended: Callable[[], object] | None = None, **named: Any) -> uvicorn.Config:
+    """How uvicorn runs an application: with our connections, and without logs of its own. `ended` is called when a client has gone."""
+    return uvicorn.Config(
+        app,
+        http=protocol(app.limits, ended),
+        ws="none",
+        lifespan="on",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        **named,
+    )
+
+
+def check_address(settings: Settings) -> None:
+    """Raise `NotAllowed` for an address that others reach, unless the settings say that this is meant."""
+    if not settings.insecure and not is_loopback(settings.host):
+        raise NotAllowed(f"{settings.host} is reached by other machines, and nobody would be asked who they are; --insecure says that this is meant")
+
+
+def cannot_listen(settings: Settings) -> StoreUnavailable:
+    """The error for an address that cannot be listened on."""
+    return StoreUnavailable(f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?")
+
+
+def url_of(address: tuple[Any, ...]) -> str:
+    """The URL of a socket's address."""
+    host, port = address[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def serve(repository: Repository, settings: Settings, listeners: Listeners) -> None:
@@ -62,34 +96,23 @@ def serve(repository: Repository, settings: Settings, listeners: Listeners) -> N
 
     Raises `NotAllowed` for an address that others reach, unless the settings say that this is meant, and `StoreUnavailable` for one that is taken.
     """
-    if not settings.insecure and not is_loopback(settings.host):
-        raise NotAllowed(f"{settings.host} is reached by other machines, and nobody would be asked who they are; --insecure says that this is meant")
-    log = AccessLog(listeners.log) if listeners.log else None
-    config = uvicorn.Config(
-        application(repository, limits=settings.limits, log=log),
-        host=settings.host,
-        port=settings.port,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=GRACE,
-    )
-    server = _Uvicorn(config, listeners.started)
+    check_address(settings)
+    log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
+    app = application(repository, Parts(settings.limits, log))
+    server = Uvicorn(configuration(app, host=settings.host, port=settings.port), listeners.started)
     # uvicorn leaves the process when it cannot listen.
     with suppress(SystemExit):
         server.run()
-    if not server.listened:
-        raise StoreUnavailable(f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?")
+    if not server.started:
+        raise cannot_listen(settings)
 
 
-class _Uvicorn(uvicorn.Server):
+class Uvicorn(uvicorn.Server):
     """Tells when it listens, and takes a signal as the wish to stop, no more."""
 
     def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
         super().__init__(config)
         self._told = told
-        self.listened = False
 
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - the interface of signal handlers
         """Stop when all requests are answered; at the second signal without them."""
@@ -101,6 +124,4 @@ class _Uvicorn(uvicorn.Server):
         """As the base."""
         await super().startup(sockets)
         if self.started:
-            self.listened = True
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            self._told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            self._told(url_of(self.servers[0].sockets[0].getsockname()))

@@ -30,7 +30,10 @@ class Param(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One line of the table. `writes` sends the handler to the writing thread; `body` and `answer` name schemas of the OpenAPI document."""
+    """One line of the table. `writes` sends the handler to the writing thread; `body` and `answer` name schemas of the OpenAPI document.
+
+    `lasts` tells of one that reads that its answer depends on the request and the store alone, not on the time of day.
+    """
 
     method: str
     path: str
@@ -41,6 +44,7 @@ class Route(NamedTuple):
     body: str = ""
     writes: bool = False
     status: int = 200
+    lasts: bool = True
 
 
 class Match(NamedTuple):

@@ -7,9 +7,9 @@ has one consistent state of everything below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -140,6 +140,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; calling it twice is harmless."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A store that tells, without a read or a round trip, whether it has changed."""
+
+    def version(self) -> Hashable | None:
+        """A value that is another one once anything has been written; None when that cannot be told now. To be asked by one thread; never waits."""
 
 
 class DamagedId(Struct, frozen=True):

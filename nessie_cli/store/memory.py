@@ -27,6 +27,7 @@ class MemoryStore:
         self._settings: dict[str, str] = {}
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
         self._depth = 0
+        self._version = 0
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The raw bytes of those objects that exist."""
@@ -111,6 +112,10 @@ class MemoryStore:
         with self._lock:
             return dict(self._settings)
 
+    def version(self) -> int:
+        """See `Watched`."""
+        return self._version
+
     def close(self) -> None:
         """Nothing to let go of: whoever holds the store can go on."""
 
@@ -155,6 +160,7 @@ class MemoryStore:
                 self._depth -= 1
                 if not self._depth:
                     self._undo.clear()
+                    self._version += 1
 
 
 class _StaleMove(Exception):

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import apsw
@@ -26,6 +26,9 @@ from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, open_session
 from nessie_cli.store.sqlite_session import PATIENCE, Session, connect
+
+if TYPE_CHECKING:
+    from nessie_cli.store.sqlite_watch import Watch
 
 REFRESH_AFTER = 3600
 """An existing object that is written again becomes young only when it is older than this many seconds: most writes of an object that
@@ -86,6 +89,7 @@ class SQLiteStore:
         self._closed = False
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
+        self._watch: Watch | None = None
         self._keep(session)
 
     @property
@@ -237,11 +241,24 @@ class SQLiteStore:
         """All settings by name."""
         return dict(self._rows("SELECT name, value FROM settings ORDER BY name", ()))
 
+    def version(self) -> tuple[int, int] | None:
+        """See `Watched`."""
+        if self._closed:
+            return None
+        if self._watch is None:
+            # Only a server asks.
+            from nessie_cli.store.sqlite_watch import Watch
+
+            self._watch = Watch(self._path)
+        return self._watch.version()
+
     # -- connections -------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the connections of all threads; the last one of all processes writes SQLite's log back into the file."""
         self._closed = True
+        if self._watch is not None:
+            self._watch.close()
         for session in list(self._sessions):
             session.close()
 

@@ -50,6 +50,7 @@ REASONS: Mapping[int, str] = {
     413: "Content Too Large",
     415: "Unsupported Media Type",
     429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
     499: "Client Closed Request",
     500: "Internal Server Error",
     503: "Service Unavailable",

@@ -12,7 +12,7 @@ import uvicorn
 
 from nessie_cli import connect
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.running import application
+from nessie_cli.server.running import application, configuration
 
 PATIENCE = 120
 
@@ -22,8 +22,7 @@ def serving(repository: Repository | None = None, app: Any = None) -> Iterator[s
     """The URL of a server over a repository (a new one in memory where none is given)."""
     with socket.socket() as listener, connect("memory:") as fresh:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app or application(repository or fresh), log_level="critical", access_log=False, lifespan="on")
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(configuration(app or application(repository or fresh)))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started and thread.is_alive():

@@ -7,6 +7,7 @@ from nessie_cli import create
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.writing import Circumstances
 from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.app import Parts
 from nessie_cli.server.running import application
 from nessie_cli.store.sqlite import open_sqlite
 from tests.server.client import EMPTY, Client, put
@@ -29,7 +30,7 @@ def served(path):
     store = open_sqlite(path, patience=0.3)
     with (
         LocalRepository(store, Circumstances("", clock, bytes)) as repository,
-        serving(app=application(repository, log=log)) as url,
+        serving(app=application(repository, Parts(log=log))) as url,
     ):
         client = Client(url)
         yield client, lines
@@ -72,7 +73,7 @@ def test_a_fault_of_our_own_is_answered_logged_and_survived(path):
     lines = []
     log = AccessLog(lines.append)
     with create(path) as repository:
-        app = application(repository, log=log)
+        app = application(repository, Parts(log=log))
         with serving(app=app) as url:
             client = Client(url)
             # A repository of the wrong kind stands for any programming error.

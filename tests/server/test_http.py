@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import connect
+from nessie_cli.server.app import Parts
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
 from nessie_cli.server.running import application
@@ -67,7 +68,7 @@ def test_a_bomb_is_refused_before_it_unfolds():
 
 
 def test_a_body_that_is_too_large_is_refused_announced_or_not():
-    with connect("memory:") as repository, serving(app=application(repository, limits=Limits(body=1000))) as url:
+    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(body=1000)))) as url:
         client = Client(url)
         answer = client.send("POST", "/api/v2/trees/main/contents", raw=b"x" * 2000)
         assert (answer.status, answer.body["errorCode"]) == (413, "BAD_REQUEST")
@@ -85,7 +86,7 @@ def _speak(url: str, raw: bytes) -> bytes:
 
 
 def test_a_body_that_never_arrives_is_given_up():
-    with connect("memory:") as repository, serving(app=application(repository, limits=Limits(seconds=0.2))) as url:
+    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(seconds=0.2)))) as url:
         answer = _speak(url, b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{")
         assert b" 408 " in answer
 

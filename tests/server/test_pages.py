@@ -5,6 +5,7 @@ import re
 
 from nessie_cli import connect
 from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.app import Parts
 from nessie_cli.server.openapi import openapi
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.running import application
@@ -33,7 +34,7 @@ def test_metrics_count_requests_by_route_not_by_path(client):
 
 def test_each_request_is_one_line_of_json_in_the_access_log():
     lines = []
-    with connect("memory:") as repository, serving(app=application(repository, log=AccessLog(lines.append))) as url:
+    with connect("memory:") as repository, serving(app=application(repository, Parts(log=AccessLog(lines.append)))) as url:
         client = Client(url)
         client.commit("main", EMPTY, put("a"))
         client.get("/api/v2/trees/nosuch?fetch=ALL", **{"x-request-id": "job-1"})

@@ -29,9 +29,10 @@ def serve(
         def started(address: str) -> None:
             call.note(f"serving {repository.url} at {address}/api/v2, described at {address}/api/docs")
 
-        serve(repository, Settings(host, port, insecure), Listeners(started, _write if access_log else None))
+        stream = sys.stdout.buffer if access_log else sys.stderr.buffer
 
+        def write(lines: bytes) -> None:
+            stream.write(lines)
+            stream.flush()
 
-def _write(lines: bytes) -> None:
-    sys.stdout.buffer.write(lines)
-    sys.stdout.buffer.flush()
+        serve(repository, Settings(host, port, insecure), Listeners(started, write, faults=not access_log))

@@ -1,0 +1,49 @@
+"""Answers of reads that are kept as they were sent, for as long as the store stands as it stood.
+
+A read is a function of its request and of the store. Most requests of a data lake's engines ask for what somebody has just asked for, on a catalog
+that changes once in a while. Whether it has changed is asked each time: nothing is answered that is older than what the store holds now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from nessie_cli.repository.base import Repository, Watched
+from nessie_cli.server.http import Reply
+
+MOST_BYTES = 64 << 20
+"""Bytes of answers that are kept in all."""
+MOST_OF_ONE = 256 << 10
+"""An answer of more bytes is not kept: who reads whole catalogs does not read them twice."""
+_OVERHEAD = 500
+
+
+class Answers:
+    """Replies by request. To be used from one thread; asking the store for its version takes some microseconds and never waits."""
+
+    def __init__(self, repository: Repository, most_bytes: int = MOST_BYTES) -> None:
+        self._watched = repository if isinstance(repository, Watched) else None
+        self._most = most_bytes
+        self._version: Hashable | None = None
+        self._bytes = 0
+        self._kept: dict[Hashable, Reply] = {}
+
+    def version(self) -> Hashable | None:
+        """A value that is another one once anything has been written; None where the store cannot tell, or not now."""
+        return self._watched.version() if self._watched is not None else None
+
+    def find(self, request: Hashable, version: Hashable | None) -> Reply | None:
+        """The answer to a request at this version of the store, where it is kept."""
+        if version is None or version != self._version:
+            return None
+        return self._kept.get(request)
+
+    def keep(self, request: Hashable, version: Hashable | None, reply: Reply) -> None:
+        """Remember an answer that was made after the store had been asked for its version."""
+        if version is None or len(reply.body) > MOST_OF_ONE:
+            return
+        if version != self._version or self._bytes > self._most:
+            self._kept, self._bytes, self._version = {}, 0, version
+        if request not in self._kept:
+            self._kept[request] = reply
+            self._bytes += len(reply.body) + _OVERHEAD

@@ -1,0 +1,129 @@
+"""Connections: what uvicorn's protocol leaves open. Heads that are too large or never end, too many clients at once, and errors in Nessie's form.
+
+A head is a request's first line and its headers. What an application can limit (bodies) is limited there (`http.read_body`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from msgspec import json
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
+from nessie_cli.server.http import Limits
+
+_TOO_LARGE = 431
+_TOO_MANY = 503
+_TOO_SLOW = 408
+_MALFORMED = 400
+
+
+class Connection(HttpToolsProtocol):
+    """One client. `limits` and `ended` (called when it has gone) are set by `protocol`."""
+
+    limits = Limits()
+    ended: Callable[[], object] = staticmethod(lambda: None)
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.timeout_keep_alive = self.limits.idle_seconds  # type: ignore[assignment]
+        self._answers = self.app
+        self._head_bytes = 0
+        self._in_head = True
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """As the base; beyond twice the number of connections nobody is even answered."""
+        super().connection_made(transport)
+        if len(self.connections) > 2 * self.limits.connections:
+            transport.abort()
+        else:
+            self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As the base."""
+        self._stop_timer()
+        super().connection_lost(exc)
+        self.ended()
+
+    def data_received(self, data: bytes) -> None:
+        """As the base, with an eye on heads that do not end."""
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            if self._head_bytes > self.limits.head:
+                self._refuse(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
+            elif self._timer is None:
+                self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def on_message_begin(self) -> None:
+        """As the base."""
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+
+    def on_headers_complete(self) -> None:
+        """As the base; a request that is not taken is answered by another application."""
+        self._stop_timer()
+        self._in_head = False
+        head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if head > self.limits.head:
+            self.app = _refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
+        elif len(self.connections) > self.limits.connections:
+            self.app = _refusing(_TOO_MANY, "Too many clients are connected")
+        super().on_headers_complete()
+        self.app = self._answers
+
+    def send_400_response(self, msg: str) -> None:
+        """The answer to what is no HTTP, in Nessie's form."""
+        self._refuse(_MALFORMED, msg)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self.transport.is_closing():
+            return
+        # Nothing at all has come where no request has begun.
+        if self.headers is not None:
+            self._refuse(_TOO_SLOW, f"the request's headers did not arrive within {self.limits.head_seconds:g} seconds")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer outside of any request, and hang up."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            # An answer is under way; another one in the middle of it would be read as a part of it.
+            self.transport.close()
+            return
+        headers, body = _refusal(status, message)
+        lines = b"".join(b"%s: %s\r\n" % header for header in headers)
+        self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body))
+        self.transport.close()
+
+
+def protocol(limits: Limits, ended: Callable[[], object] | None = None) -> type[Connection]:
+    """The class of a server's connections."""
+    return type("LimitedConnection", (Connection,), {"limits": limits, **({"ended": staticmethod(ended)} if ended else {})})
+
+
+def _refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    code = "SERVICE_UNAVAILABLE" if status == _TOO_MANY else "BAD_REQUEST"
+    body = json.encode(error_body(HttpFault(status, message, code), ""))
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+    return [*headers, (b"retry-after", RETRY_AFTER.encode())] if status == _TOO_MANY else headers, body
+
+
+def _refusing(status: int, message: str) -> Callable[..., Awaitable[None]]:
+    async def answer(_: object, __: object, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+        headers, body = _refusal(status, message)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer

@@ -1,0 +1,77 @@
+"""The reading threads: what reads the store runs here, so that the event loop never waits for it.
+
+Every thread has a connection of its own to the store; what was decoded is shared by all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
+"""Who waits, what is answered, or which error."""
+
+
+class _Job(NamedTuple):
+    """A function to be run, and who waits for it."""
+
+    do: Callable[[], Any]
+    future: asyncio.Future[Any]
+
+
+class Readers:
+    """A few threads that take functions from one queue, first come, first served."""
+
+    # A thread pool of the standard library does the same with two futures, three locks and four more calls for each function; here most functions
+    # take less time than that.
+
+    def __init__(self, threads: int) -> None:
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=self._run, name=f"reader-{number}", daemon=True) for number in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, do: Callable[[], T]) -> asyncio.Future[T]:
+        """Run a function on one of the threads; to be called on the event loop."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(_Job(do, future))
+        return future
+
+    def close(self) -> None:
+        """Finish what waits, and let the threads end."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (job := self._queue.get()) is not None:
+            try:
+                outcome: Outcome = (job.future, job.do(), None)
+            except Exception as error:  # noqa: BLE001 - every failure is told to who waits
+                outcome = (job.future, None, error)
+            deliver([outcome])
+            # Nothing of a finished request stays alive while the thread waits for the next one.
+            del job, outcome
+
+
+def deliver(outcomes: list[Outcome]) -> None:
+    """Tell those who wait; from another thread than theirs."""
+    # An event loop that has been closed since: nobody waits any more.
+    with suppress(RuntimeError):
+        outcomes[0][0].get_loop().call_soon_threadsafe(_tell, outcomes)
+
+
+def _tell(outcomes: list[Outcome]) -> None:
+    for future, result, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,145 @@
+"""Many writes at once: one transaction for many of them, each answered on its own, and none is lost or starved."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from nessie_cli import connect, create
+from nessie_cli.server.app import Parts
+from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http import Limits
+from nessie_cli.server.running import application
+from nessie_cli.server.writer import Write, Writer
+from tests.server.client import EMPTY, Client, delete, put, table
+from tests.server.serving import serving
+
+
+class Group:
+    """A repository that makes what it is given durable at once, and remembers how much that was."""
+
+    def __init__(self):
+        self.sizes = []
+        self.running = threading.Event()
+        self.go_on = threading.Event()
+
+    def together(self, calls):
+        self.sizes.append(len(calls))
+        return [outcome(call) for call in calls]
+
+
+def outcome(call):
+    try:
+        return call()
+    except ValueError as error:
+        return error
+
+
+def write(do, large=False):
+    return Write(lambda: None, do, lambda found: found, large)
+
+
+def run(scenario):
+    """Run a scenario on an event loop, with a group and the writer over it."""
+    group = Group()
+    writer = Writer(group, most_waiting=20, most_together=8)
+
+    def blocking():
+        group.running.set()
+        assert group.go_on.wait(60)
+        return "first"
+
+    async def main():
+        first = writer.submit(write(blocking))
+        await asyncio.to_thread(group.running.wait, 60)
+        await scenario(writer, group, first)
+
+    try:
+        asyncio.run(main())
+    finally:
+        group.go_on.set()
+        writer.close()
+
+
+def test_what_waits_goes_into_one_transaction_each_answered_on_its_own_and_in_order():
+    done = []
+
+    def one(number):
+        done.append(number)
+        if number == 3:
+            raise ValueError(number)
+        return number
+
+    async def scenario(writer, group, first):
+        waiting = [writer.submit(write(lambda number=number: one(number))) for number in range(12)]
+        group.go_on.set()
+        answers = await asyncio.gather(first, *waiting)
+        assert answers[0] == "first"
+        assert [str(answer) for answer in answers[1:]] == [str(number) for number in range(12)]
+        assert isinstance(answers[4], ValueError)
+        assert done == list(range(12))
+        assert group.sizes == [8, 4]
+
+    run(scenario)
+
+
+def test_a_large_write_goes_alone():
+    async def scenario(writer, group, first):
+        waiting = [writer.submit(write(lambda number=number: number, large=number == 2)) for number in range(5)]
+        group.go_on.set()
+        assert await asyncio.gather(*waiting) == list(range(5))
+        assert group.sizes == [2, 2]
+
+    run(scenario)
+
+
+def test_who_comes_when_too_many_wait_is_asked_to_come_again():
+    async def scenario(writer, group, first):
+        waiting = [writer.submit(write(lambda number=number: number)) for number in range(20)]
+        with pytest.raises(Unavailable):
+            writer.submit(write(lambda: None))
+        group.go_on.set()
+        assert await asyncio.gather(*waiting) == list(range(20))
+
+    run(scenario)
+
+
+def test_a_full_line_is_told_as_503_with_retry_after():
+    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(writes=0)))) as url:
+        client = Client(url)
+        answer = client.commit("main", EMPTY, put("a"))
+        assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+        assert int(answer.headers["retry-after"]) > 0
+        assert client.get("/api/v2/trees/main").status == 200
+
+
+WRITERS, EACH = 8, 12
+
+
+def test_writers_at_once_each_get_their_own_answer(tmp_path):
+    """Some of the commits conflict: they are refused, those beside them in the same transaction are not."""
+    with create(str(tmp_path / "catalog.sqlite")) as repository, serving(repository) as url:
+        first = Client(url)
+        head = first.commit("main", EMPTY, put("shared")).body["targetBranch"]["hash"]
+
+        def work(writer):
+            client = Client(url)
+            answers = []
+            for number in range(EACH):
+                answers.append(client.commit("main", head, put(f"t{writer}-{number}", content=table(number)), message=f"{writer} {number}"))
+                refused = client.commit("main", head, delete("nosuch"), message=f"refused {writer} {number}")
+                assert (refused.status, refused.body["errorDetails"]["conflicts"][0]["conflictType"]) == (409, "KEY_DOES_NOT_EXIST")
+            client.close()
+            return answers
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            answers = [answer for found in pool.map(work, range(WRITERS)) for answer in found]
+        assert {answer.status for answer in answers} == {200}
+        log = {entry.hash: entry.meta.message for entry in repository.log("main")}
+        assert len(log) == 1 + WRITERS * EACH
+        acknowledged = [answer.body["targetBranch"]["hash"] for answer in answers]
+        assert len(set(acknowledged)) == len(acknowledged)
+        assert {log[hash_] for hash_ in acknowledged} == {f"{writer} {number}" for writer in range(WRITERS) for number in range(EACH)}
+        assert list(repository.check()) == []
+        assert first.commit("main", first.head(), delete("shared")).status == 200
