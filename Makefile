@@ -13,7 +13,8 @@
 PYTHON ?= python3
 PYTEST ?=
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# A registry that does not answer at once is asked again.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:

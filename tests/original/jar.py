@@ -11,6 +11,8 @@ from pathlib import Path
 
 import requests
 
+from tests.environment import as_given
+
 VERSION = "0.99.0"
 NAME = f"org/projectnessie/nessie/nessie-quarkus/{VERSION}/nessie-quarkus-{VERSION}-runner.jar"
 CENTRAL = "https://repo1.maven.org/maven2"
@@ -26,6 +28,7 @@ class Unavailable(Exception):
     """What is needed to run the original server cannot be had; the text says what, and why."""
 
 
+@as_given()
 def jar() -> Path:
     """Where the jar is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS.
 
@@ -47,6 +50,7 @@ def jar() -> Path:
     raise Unavailable(f"the original server {VERSION} cannot be fetched from Maven Central; is there a network?\n" + "\n".join(faults))
 
 
+@as_given()
 def repository() -> Path:
     """The local Maven repository: MAVEN_REPOSITORY, or Maven's own place."""
     return Path(os.environ.get("MAVEN_REPOSITORY") or Path.home() / ".m2" / "repository")
