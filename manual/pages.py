@@ -10,7 +10,7 @@ from manual.tree import HELP, VERSION, Command, Option, every
 from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
 TEXTS = Path(__file__).with_name("texts")
-CONCEPTS = ("revisions", "filters", "conflicts", "stores", "json", "exit-status")
+CONCEPTS = ("revisions", "filters", "conflicts", "stores", "access", "json", "exit-status")
 """The pages of section 7."""
 _GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, stand before or behind the command; nessie(1) lists them."
 
@@ -140,7 +140,7 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "branch": ("revisions", "filters"),
     "tag": ("revisions", "filters"),
     "content": ("revisions", "filters"),
-    "init": ("stores",),
+    "init": ("stores", "access"),
     "serve": ("stores",),
     "fsck": ("stores",),
     "config": ("stores",),

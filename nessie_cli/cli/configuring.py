@@ -88,11 +88,13 @@ def place_to_write(call: Invocation, name: str, scope: Scope | None) -> Scope:
 
 
 def written_form(name: str, value: str) -> str:
-    """A value as it is kept: the path of a profile's store must mean the same wherever it is used."""
+    """A value as it is kept: the path of a profile's store, and of any file, must mean the same wherever it is used."""
     from pathlib import Path
 
     from nessie_cli.workspace.folder import absolute_store
 
+    if name.startswith(("profile.", "access.")) and name.endswith("-file") and not value.startswith("~"):
+        return str(Path.cwd() / value)
     return absolute_store(value, Path.cwd()) if name.startswith("profile.") and name.endswith(".store") else value
 
 

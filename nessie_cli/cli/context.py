@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nessie_cli.model import ContentKey
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
+    from nessie_cli.repository.access import Access
     from nessie_cli.repository.base import Repository
     from nessie_cli.wire.facts import Resolutions
     from nessie_cli.workspace.folder import Workspace
@@ -117,12 +118,37 @@ class Invocation:
             raise StoreNotFound(NO_STORE)
         return url
 
+    def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
+        """How a server is reached, by the settings of the profile or workspace that names it; None for a store that is no server."""
+        if not url.startswith(("http://", "https://")):
+            return None
+        from nessie_cli.cli.access import access_of
+
+        if self._profile_name() or self._nearer_store() is None:
+            return access_of(url, self._profile, None, self.err.print_line)
+        # A URL that the workspace or a profile names as well, as plug-ins are given it, is reached by its settings.
+        workspace = workspace or self.workspace
+        if workspace and workspace.store() == url:
+            return access_of(url, None, workspace, self.err.print_line)
+        return access_of(url, self._profile_with(url), None, self.err.print_line)
+
+    @staticmethod
+    def _profile_with(url: str) -> Profile | None:
+        """The profile of NESSIE_PROFILE, else the default one, when it names this store."""
+        from nessie_cli.workspace import environment as env
+        from nessie_cli.workspace.user import default_profile, named_profile
+
+        name = env.variable(env.PROFILE)
+        found = (named_profile(name) if name else None) or default_profile()
+        return found if found and found.store == url else None
+
     def repository(self) -> Repository:
         """The repository of this invocation, opened once and closed at its end."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
 
-            self._repository = self._hooked(connect(self.store_url(), who=self.who()))
+            url = self.store_url()
+            self._repository = self._hooked(connect(url, who=self.who(), access=self.access(url)))
         return self._repository
 
     def _hooked(self, repository: Repository) -> Repository:

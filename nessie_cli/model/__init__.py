@@ -37,6 +37,7 @@ from nessie_cli.model.results import (
     ProblemKind,
     RepositoryConfig,
 )
+from nessie_cli.model.secrets import Secret
 
 __all__ = [
     "CONTENT_TYPES",
@@ -72,6 +73,7 @@ __all__ = [
     "ReflogEntry",
     "Rename",
     "RepositoryConfig",
+    "Secret",
     "Unchanged",
     "UnknownContent",
     "check_new_reference_name",

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.objects import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
-from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.store.base import Move, Store, Write
 from nessie_cli.store.opening import create_store, open_store
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.access import Access
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
@@ -39,6 +42,7 @@ def connect(url: str, *, who: str = "", access: Access | None = None, clock: Clo
     """
     circumstances = Circumstances(who, clock, random)
     if url.startswith(("http://", "https://")):
+        from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
         return open_remote(url, access or Access(), circumstances)

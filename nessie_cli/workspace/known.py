@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, check_reference_name
+from nessie_cli.workspace import access
 from nessie_cli.workspace.secrets import refuse_secret
 
 
@@ -36,6 +37,8 @@ KNOWN = (
     Known("default-profile", (Scope.USER,), "The profile that is used where nothing nearer names a store."),
     Known("profile.*.store", (Scope.USER,), "The store of a profile."),
     Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
+    *(Known(f"access.{name}", (Scope.WORKSPACE,), help_) for name, help_ in access.HELP.items()),
+    *(Known(f"profile.*.{name}", (Scope.USER,), f"As access.{name}, for the server of a profile.") for name in access.HELP),
 )
 REPOSITORY = (
     Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
@@ -57,11 +60,11 @@ def parse_name(text: str) -> tuple[str, ...]:
 def known(text: str) -> Known:
     """The setting of the workspace or user that a name means; raises `InvalidInput` for one that there is not."""
     parts = parse_name(text)
-    refuse_secret(text, None)
     for candidate in KNOWN:
         pattern = candidate.name.split(".")
         if len(pattern) == len(parts) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
             return candidate
+    refuse_secret(text, None)
     other = _OTHER_NAMES.get(text)
     raise InvalidInput(f"there is no setting '{text}'" + (f"; '{other}' is what is meant here" if other else ""))
 
@@ -76,14 +79,22 @@ def known_of_repository(name: str) -> Known:
 
 def check_value(text: str, value: str) -> None:
     """Raise `InvalidInput` for a value that this setting can never have, or that would put a secret into a file."""
-    refuse_secret(text, value)
+    refuse_secret("" if _is_of_access(text) else text, value)
     if not value.strip() or not value.isprintable():
         raise InvalidInput(f"{text}: the value must be one line that is not blank")
     last = parse_name(text)[-1]
+    if _is_of_access(text):
+        access.check(last, value, text)
     if last == "ref":
         check_reference_name(value)
     if text == "require-expected-content" and value not in _TRUTHS:
         raise InvalidInput(f"{text}: {value!r} is neither true nor false")
+
+
+def _is_of_access(text: str) -> bool:
+    """Whether a setting says how a server is reached. Names such as token-file and token-endpoint hold no secret."""
+    parts = parse_name(text)
+    return parts[-1] in access.VARIABLES and (parts[:-1] == ("access",) or (len(parts) > 2 and parts[0] == "profile"))  # noqa: PLR2004
 
 
 def names(settings: Sequence[Known]) -> list[str]:

@@ -1,13 +1,16 @@
 """`nessie init`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
+
+if TYPE_CHECKING:
+    from nessie_cli.workspace.folder import Workspace
 
 EXAMPLES = ("nessie init", "nessie init warehouse --default-branch main", "nessie init --store sqlite:////var/lib/catalog.sqlite")
 
@@ -44,22 +47,22 @@ def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str,
         raise InvalidInput(f"{known.folder}: this workspace works on {known.store()}; its config.toml names the store")
     if elsewhere:
         refuse_secret("--store", elsewhere)
-        _open_or_create(call, elsewhere, default_branch)
+        _open_or_create(call, elsewhere, default_branch, known)
     workspace = known or make_workspace(root, elsewhere)
     url = workspace.store()
-    branch = _open_or_create(call, url, default_branch)
+    branch = _open_or_create(call, url, default_branch, workspace)
     if workspace.current_reference() is None:
         workspace.set_current_reference(branch)
     return known is None, url, branch
 
 
-def _open_or_create(call: Invocation, url: str, default_branch: str) -> str:
+def _open_or_create(call: Invocation, url: str, default_branch: str, workspace: "Workspace | None") -> str:
     """The default branch of the store at a URL, which is made where there is none."""
     from nessie_cli.errors import StoreNotFound
     from nessie_cli.repository.opening import connect, create
 
     try:
-        repository = connect(url, who=call.who())
+        repository = connect(url, who=call.who(), access=call.access(url, workspace))
     except StoreNotFound:
         repository = create(url, default_branch=default_branch, who=call.who())
     with repository:

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
 
 EXAMPLES = ("nessie serve", "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120", "nessie serve --store memory: --access-log")
 
@@ -23,7 +24,10 @@ def serve(
     call = Invocation.of(ctx)
     from nessie_cli.repository.opening import connect
 
-    with connect(call.store_url()) as repository:
+    url = call.store_url()
+    if url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url} is served already: its clients can ask it themselves, as who they are; serve the store behind it")
+    with connect(url) as repository:
         from nessie_cli.server import Listeners, Settings, serve
 
         def started(address: str) -> None:

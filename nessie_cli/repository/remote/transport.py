@@ -1,6 +1,6 @@
 """HTTP to a Nessie server: one session, errors as this package's, retries only where nothing can happen twice.
 
-Secrets are given as an `Authorization` that is asked for its header at each request; they are in no URL and in no message.
+Secrets are asked for at each request; they are in no URL and in no message.
 """
 
 from __future__ import annotations
@@ -9,28 +9,31 @@ import gzip
 import random
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+from urllib.parse import quote
 
 import requests
 from requests.auth import AuthBase
 
-from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, OutcomeUnknown, StoreUnavailable
-from nessie_cli.repository.access import Access, Authorization
+from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, OutcomeUnknown, StoreNotFound, StoreUnavailable
+from nessie_cli.repository.access import Access, Basic, Bearer, OAuth2, checked_url, header_of, shown
+from nessie_cli.repository.remote.http import Http
+from nessie_cli.repository.remote.oauth import TokenSource
+from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
 from nessie_cli.wire.answers import decode_error
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
 
-CONNECT_TIMEOUT = 5.0
 RETRIES = 4
 LONGEST_PAUSE = 5.0
 """Seconds that a busy server's `Retry-After` is heeded at most before the next try."""
 COMPRESSED_FROM = 64 * 1024
 """Bodies of so many bytes are sent compressed."""
-_REFUSED = (429, 503)
-"""The server did nothing: it is busy, or away."""
+_TOO_MANY, _FAILED, _AWAY = 429, 500, 503
 _GATEWAY = (502, 504)
 """Something before the server has lost its answer."""
+_PROXY_ASKS = 407
 
 Query = Mapping[str, str | list[str] | None]
 
@@ -40,140 +43,187 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
+class Lost(OutcomeUnknown):
+    """The answer to something that was sent did not come. `ended`: an answer came, and says that the server has failed: it does nothing any more."""
+
+    def __init__(self, message: str, request_id: str, *, ended: bool = False) -> None:
+        super().__init__(message, request_id)
+        self.ended = ended
+
+
 class Transport:
     """Requests to one server, below its `/api/v2`. With `extensions` our own servers are asked to answer in full."""
 
     def __init__(self, url: str, access: Access | None = None, *, extensions: bool = True) -> None:
         access = access or Access()
         self.url = checked_url(url)
-        self._timeout = (min(CONNECT_TIMEOUT, access.timeout), access.timeout)
-        self._session = requests.Session()
-        self._session.headers.update({"Accept": "application/json", "Nessie-Client-Spec": "2", "User-Agent": "nessie-cli"})
+        self._timeout = access.timeout
+        self._authorization = _authorization(access)
+        self._http = Http(access)
+        self._headers = {"Accept": "application/json", "Nessie-Client-Spec": "2", "User-Agent": "nessie-cli"}
         if extensions:
-            self._session.headers[HEADER] = VERSION
-        # Also without a header to set: requests would look for a password in the user's netrc otherwise.
-        self._session.auth = _Auth(access.authorization)
-        self._session.verify = _existing(access.ca, "CA certificates") or True
-        certificate, key = _existing(access.certificate, "client certificate"), _existing(access.key, "client key")
-        if certificate:
-            self._session.cert = (certificate, key) if key else certificate
+            self._headers[HEADER] = VERSION
 
     def get(self, path: str, query: Query | None = None) -> Any:
         """The JSON of an answer; tried again where the server is busy or the connection broke."""
         return self._retried("GET", path, query, None)
 
     def send(self, method: str, path: str, query: Query | None = None, body: Any = None, *, request_id: str = "", safe: bool = False) -> Any:
-        """The JSON of the answer to something that changes the server, sent once unless it is `safe` to send it twice.
+        """The JSON of the answer to something that changes the server; sent again only where it surely was not taken, or where that is `safe`.
 
-        Raises `OutcomeUnknown` where it was sent and the answer was lost.
+        Raises `Lost` where it was sent and nobody knows what became of it.
         """
         if safe:
             return self._retried(method, path, query, body)
-        try:
-            return self._once(method, path, query, body, request_id)
-        except requests.ConnectionError as error:
-            if _never_sent(error):
+        for number in range(RETRIES):
+            try:
+                return self._once(method, path, query, body, request_id)
+            except _Busy as busy:
+                if not busy.sure:
+                    raise Lost(f"{busy.message}; what was sent may have happened", request_id) from None
+                fault: NessieError = busy
+            except requests.RequestException as error:
+                if not never_sent(error):
+                    raise self._lost(request_id) from None
+                fault = self._unreachable(error)
+                if for_good(error):
+                    raise fault from None
+            except OSError as error:
                 raise self._unreachable(error) from None
-            raise self._lost(request_id) from None
-        except requests.RequestException:
-            raise self._lost(request_id) from None
+            if number < RETRIES - 1:
+                time.sleep(_pause(fault, number))
+        raise fault
 
     def close(self) -> None:
         """Close the connections."""
-        self._session.close()
+        self._http.close()
+        if self._authorization is not None:
+            self._authorization.close()
 
     def _retried(self, method: str, path: str, query: Query | None, body: Any) -> Any:
         for number in range(RETRIES):
             try:
                 return self._once(method, path, query, body)
-            except (requests.ConnectionError, requests.Timeout) as error:
+            except OSError as error:
                 fault: NessieError = self._unreachable(error)
-                if isinstance(error, requests.exceptions.SSLError):
+                if for_good(error) or not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
                     raise fault from None
-            except requests.RequestException as error:
-                raise self._unreachable(error) from None
             except _Busy as busy:
                 fault = busy
-            except OutcomeUnknown:
-                fault = StoreUnavailable(f"server {self.url}: what stands before it lost its answer; try again later")
+            except Lost as lost:
+                fault = StoreUnavailable(lost.message if lost.ended else f"server {self.url}: what stands before it lost its answer; try again later")
+                if lost.ended:
+                    raise fault from None
             if number < RETRIES - 1:
                 time.sleep(_pause(fault, number))
         raise fault
 
     def _once(self, method: str, path: str, query: Query | None, body: Any, request_id: str = "") -> Any:
+        answer = self._authorized(method, path, query, body, request_id)
+        what, status = f"{method} {self.url}/{path}", answer.status_code
+        document = _json(answer)
+        if status < requests.codes.multiple_choices:
+            if document is None:
+                raise StoreNotFound(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
+            return document
+        if status in (_TOO_MANY, _AWAY):
+            # Of a server that is away, only its own word tells that it has not begun; what stands before it knows less.
+            why = "too many requests" if status == _TOO_MANY else "it is busy or away"
+            sure = status == _TOO_MANY or _is_nessie(document)
+            raise _Busy(f"{what}: the server answered {status}, {why}; try again later", answer.headers.get("Retry-After"), sure=sure)
+        if status in _GATEWAY:
+            raise self._lost(request_id)
+        fault = self._fault(answer, document, what)
+        if status >= _FAILED:
+            raise Lost(f"{what}: the server has failed ({status}): {fault.message}", request_id, ended=_is_nessie(document))
+        raise fault
+
+    def _authorized(self, method: str, path: str, query: Query | None, body: Any, request_id: str) -> requests.Response:
+        """The answer; to a token that is taken no more, with the next one: nobody has looked at a request that was answered with 401."""
         params = {name: value for name, value in (query or {}).items() if value is not None}
         data, headers = _encoded(body)
+        headers |= self._headers
         if request_id:
             headers[REQUEST_HEADER] = request_id
-        answer = self._session.request(
-            method, f"{self.url}/{path}", params=params, data=data, headers=headers, timeout=self._timeout, allow_redirects=False
-        )
-        what = f"{method} {self.url}/{path}"
-        document = _json(answer)
-        if answer.status_code in _REFUSED:
-            raise _Busy(f"{what}: the server answered {answer.status_code}, it is busy or away; try again later", answer.headers.get("Retry-After"))
-        if answer.status_code in _GATEWAY:
-            raise self._lost(request_id)
-        if answer.status_code >= requests.codes.bad_request:
-            raise self._fault(answer.status_code, document, what)
-        if document is None:
-            raise StoreUnavailable(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?")
-        return document
+        for last in (False, True):
+            auth = _Header(self._authorization.header()) if self._authorization else None
+            answer = self._http.request(method, f"{self.url}/{path}", auth=auth, params=params, data=data, headers=headers)
+            denied = answer.status_code == requests.codes.unauthorized and auth is not None
+            if last or not denied or self._authorization is None or auth is None or not self._authorization.refused(auth.value):
+                return answer
+        raise AssertionError
 
-    def _fault(self, status: int, document: Any, what: str) -> NessieError:
+    def _fault(self, answer: requests.Response, document: Any, what: str) -> NessieError:
+        status = answer.status_code
         if status == requests.codes.unauthorized:
-            return NotAllowed(f"server {self.url}: it asks who you are, and takes no answer that was given; see NESSIE_TOKEN and its like")
+            if self._authorization is None:
+                return NotAllowed(f"server {self.url}: it asks who you are (401); NESSIE_AUTH_TOKEN and its like say so, see nessie-access(7)")
+            return NotAllowed(f"server {self.url}: it does not take the token or password that was given (401); see nessie-access(7)")
+        if status == requests.codes.forbidden and not _is_nessie(document):
+            return NotAllowed(f"{what}: the server does not allow this (403)")
+        if status == _PROXY_ASKS:
+            return StoreUnavailable(f"server {self.url}: the proxy for it asks who you are (407); HTTP_PROXY or NESSIE_PROXY may say it")
+        if status < requests.codes.bad_request:
+            where = shown(answer.headers.get("Location", "")).removesuffix(f"/{what.partition(f'{self.url}/')[2]}")
+            return InvalidInput(f"server {self.url}: what answers there points elsewhere ({status}){f': {where}' if where else ''}; use that address")
         return decode_error(status, document, what)
 
-    def _unreachable(self, error: requests.RequestException) -> StoreUnavailable:
-        if _is_distrust(error):
-            return StoreUnavailable(f"server {self.url}: its certificate is not accepted; give the CA's file if it is your own (NESSIE_CA_FILE)")
-        if isinstance(error, requests.exceptions.SSLError):
-            return StoreUnavailable(f"server {self.url}: no secure connection can be made; does it speak https, does it want a certificate?")
-        if isinstance(error, requests.exceptions.ProxyError):
-            return StoreUnavailable(f"server {self.url}: the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-        if isinstance(error, requests.Timeout):
-            return StoreUnavailable(f"server {self.url}: no answer within {self._timeout[1]:g} seconds")
-        return StoreUnavailable(f"server {self.url}: not reachable; is it running, and is the address right?")
+    def _unreachable(self, error: OSError) -> StoreUnavailable:
+        return unreachable(self.url, error, timeout=self._timeout)
 
-    def _lost(self, request_id: str) -> OutcomeUnknown:
-        return OutcomeUnknown(f"server {self.url}: the connection was lost before it answered; what was sent may have happened", request_id)
+    def _lost(self, request_id: str) -> Lost:
+        return Lost(f"server {self.url}: the connection was lost before it answered; what was sent may have happened", request_id)
 
 
 class _Busy(StoreUnavailable):
-    """The server did nothing, and may say when to come again."""
+    """The server has not begun, `sure` or as far as it is known, and may say when to come again."""
 
-    def __init__(self, message: str, retry_after: str | None) -> None:
+    def __init__(self, message: str, retry_after: str | None, *, sure: bool) -> None:
         super().__init__(message)
         self.retry_after = retry_after or ""
+        self.sure = sure
 
 
-class _Auth(AuthBase):
-    def __init__(self, authorization: Authorization | None) -> None:
-        self._authorization = authorization
+class _Authorization(Protocol):
+    """Where the `Authorization` header of each request comes from."""
+
+    def header(self) -> str:
+        """The header of the next request."""
+
+    def refused(self, header: str) -> bool:
+        """Whether there is another header than one that a server does not take."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+class _AtHand:
+    def __init__(self, credentials: Basic | Bearer) -> None:
+        self._credentials = credentials
+
+    def header(self) -> str:
+        return header_of(self._credentials)
+
+    def refused(self, header: str) -> bool:
+        return self.header() != header
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _authorization(access: Access) -> _Authorization | None:
+    if isinstance(access.credentials, OAuth2):
+        return TokenSource(access.credentials, access)
+    return _AtHand(access.credentials) if access.credentials else None
+
+
+class _Header(AuthBase):
+    def __init__(self, value: str) -> None:
+        self.value = value
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._authorization is not None and (value := self._authorization()):
-            request.headers["Authorization"] = value
+        request.headers["Authorization"] = self.value
         return request
-
-
-def checked_url(url: str) -> str:
-    """The address of an API, `/api/v2` where it names no path; raises `InvalidInput` for one that is none, or holds a password."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"server {_shown(url)}: write http(s)://host[:port]/api/v2")
-    if parts.username is not None or parts.password is not None:
-        raise InvalidInput(f"server {_shown(url)}: a URL must hold no user and no password; NESSIE_USERNAME and NESSIE_PASSWORD may")
-    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/api/v2", "", ""))
-
-
-def _existing(path: Path | None, what: str) -> str | None:
-    if path is None:
-        return None
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such file ({what})")
-    return str(path)
 
 
 def _encoded(body: Any) -> tuple[bytes | None, dict[str, str]]:
@@ -202,28 +252,24 @@ def _json(answer: requests.Response) -> Any:
         return None
 
 
+def _is_nessie(document: Any) -> bool:
+    """Whether an error's body is a Nessie server's own."""
+    return isinstance(document, dict) and isinstance(document.get("errorCode"), str) and isinstance(document.get("message"), str)
+
+
 def _pause(fault: NessieError, number: int) -> float:
-    asked = fault.retry_after if isinstance(fault, _Busy) else ""
-    if asked.isdigit():
-        return min(float(asked), LONGEST_PAUSE)
+    asked = _seconds(fault.retry_after) if isinstance(fault, _Busy) else None
+    if asked is not None:
+        return max(0.0, min(asked, LONGEST_PAUSE))
     # Full jitter: many clients that were refused together do not come back together.
     return random.uniform(0, 0.1 * 2**number)  # noqa: S311 - no secret
 
 
-def _never_sent(error: requests.ConnectionError) -> bool:
-    """Whether the connection was refused or never made, so that the server saw nothing."""
-    if isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError) or _is_distrust(error):
-        return True
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    return type(reason).__name__ in ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError")
-
-
-def _is_distrust(error: requests.RequestException) -> bool:
-    """Whether it ended with the certificate, before anything was sent."""
-    return isinstance(error, requests.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error)
-
-
-def _shown(url: str) -> str:
-    """The URL without what may be a password."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if rest else url
+def _seconds(retry_after: str) -> float | None:
+    """What `Retry-After` says, a number of seconds or a date (RFC 9110, 10.2.3); None for neither."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after[:9])
+    try:
+        return (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,127 @@
+"""HTTP as an `Access` says: trusted certificates, the client's own, proxies and timeouts. What cannot work is told before anything is sent."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from requests.utils import should_bypass_proxies
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Secret
+from nessie_cli.repository.access import NO_PROXY, Access, shown
+
+
+class Http:
+    """One set of connections, shared by threads. To be closed."""
+
+    def __init__(self, access: Access) -> None:
+        _check_certificates(access)
+        self._timeout = (access.connect_timeout, access.timeout)
+        self._proxy = _checked_proxy(access.proxy)
+        self.session = requests.Session()
+        # Without an object of its own requests would look for a password in the user's netrc.
+        self.session.auth = _NoPassword()
+        self._verify = str(access.ca) if access.ca else None
+        if access.certificate:
+            self.session.cert = (str(access.certificate), str(access.key)) if access.key else str(access.certificate)
+        if access.key_password:
+            self.session.mount("https://", _WithKeyPassword(access.key_password))
+
+    def request(self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any) -> requests.Response:
+        """One request; redirects are not followed, since what is sent may be a secret. Raises what requests raises."""
+        more["proxies"] = self._proxies(url)
+        # Given to each request, a file of CAs is not overruled by the environment (REQUESTS_CA_BUNDLE).
+        return self.session.request(method, url, auth=auth, timeout=self._timeout, verify=self._verify, allow_redirects=False, **more)
+
+    def _proxies(self, url: str) -> dict[str, str]:
+        """What goes before the environment's proxies: nothing, the one of the settings, or none at all. NO_PROXY holds for all."""
+        if self._proxy is None:
+            return {}
+        if self._proxy == NO_PROXY or should_bypass_proxies(url, None):
+            return {"no_proxy": "*"}
+        return {"http": self._proxy, "https": self._proxy}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.session.close()
+
+
+class _NoPassword(AuthBase):
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        return request
+
+
+class _WithKeyPassword(HTTPAdapter):
+    """Opens an encrypted client key."""
+
+    __attrs__ = HTTPAdapter.__attrs__
+
+    def __init__(self, password: Secret) -> None:
+        self._password = password
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        """As the base, with the password."""
+        super().init_poolmanager(*args, key_password=self._password.reveal(), **more)
+
+    def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
+        """As the base, with the password."""
+        return super().proxy_manager_for(proxy, key_password=self._password.reveal(), **more)
+
+
+def _checked_proxy(proxy: str | None) -> str | None:
+    if proxy is None or proxy == NO_PROXY:
+        return proxy
+    if not proxy.startswith(("http://", "https://")):
+        raise InvalidInput(f"proxy {shown(proxy)}: write http://host:port, or {NO_PROXY} for no proxy")
+    return proxy
+
+
+def _check_certificates(access: Access) -> None:
+    """Raise `InvalidInput` that names the file for what no connection could use; requests would tell it late, or ask for a password."""
+    trial = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if access.ca:
+        try:
+            trial.load_verify_locations(_existing(access.ca, "CA certificates"))
+        except (ssl.SSLError, OSError) as error:
+            raise InvalidInput(f"{access.ca}: holds no CA certificates that can be read ({_reason(error)})") from None
+    if access.key and not access.certificate:
+        raise InvalidInput(f"{access.key}: a client's key needs its certificate too (NESSIE_CERTIFICATE_FILE)")
+    if not access.certificate:
+        return
+    certificate = _existing(access.certificate, "client certificate")
+    key = _existing(access.key, "client key") if access.key else certificate
+
+    def password() -> str:
+        if access.key_password is None:
+            raise InvalidInput(f"{key}: the key is encrypted; NESSIE_KEY_PASSWORD or NESSIE_KEY_PASSWORD_FILE gives its password")
+        return access.key_password.reveal()
+
+    try:
+        trial.load_cert_chain(certificate, key, password)
+    except (ssl.SSLError, OSError) as error:
+        where = certificate if key == certificate else f"{certificate}, {key}"
+        raise InvalidInput(f"{where}: is no certificate and key that can be used ({_reason(error)})") from None
+
+
+def _reason(error: OSError) -> str:
+    found = getattr(error, "reason", None) or error.strerror or type(error).__name__
+    return _REASONS.get(found, str(found).replace("_", " ").lower())
+
+
+_REASONS = {
+    "PEM_LIB": "no PEM file, or the wrong password",
+    "NO_START_LINE": "no PEM file",
+    "KEY_VALUES_MISMATCH": "they belong to different pairs",
+}
+
+
+def _existing(path: Path, what: str) -> str:
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such file ({what})")
+    return str(path)

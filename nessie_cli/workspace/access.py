@@ -1,0 +1,189 @@
+"""How a server is reached, as the environment and the settings say it; secrets only from the environment, a file of one's own, or the keyring.
+
+Each setting stands as `access.NAME` in a workspace's settings and as `profile.PROFILE.NAME` in the user's; the environment goes before both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Secret
+from nessie_cli.workspace import environment
+from nessie_cli.workspace.secrets import without_secrets
+
+Lookup = Callable[[str], str | None]
+"""The value of a setting, None where it has none."""
+
+VARIABLES = {
+    "auth-type": "NESSIE_AUTH_TYPE",
+    "username": "NESSIE_AUTH_USERNAME",
+    "password-file": "NESSIE_AUTH_PASSWORD_FILE",
+    "token-file": "NESSIE_AUTH_TOKEN_FILE",
+    "issuer-url": "NESSIE_OAUTH2_ISSUER_URL",
+    "token-endpoint": "NESSIE_OAUTH2_TOKEN_ENDPOINT",
+    "device-auth-endpoint": "NESSIE_OAUTH2_DEVICE_AUTH_ENDPOINT",
+    "grant-type": "NESSIE_OAUTH2_GRANT_TYPE",
+    "client-id": "NESSIE_OAUTH2_CLIENT_ID",
+    "client-secret-file": "NESSIE_OAUTH2_CLIENT_SECRET_FILE",
+    "client-scopes": "NESSIE_OAUTH2_CLIENT_SCOPES",
+    "ca-file": "NESSIE_CA_FILE",
+    "certificate-file": "NESSIE_CERTIFICATE_FILE",
+    "key-file": "NESSIE_KEY_FILE",
+    "key-password-file": "NESSIE_KEY_PASSWORD_FILE",
+    "proxy": "NESSIE_PROXY",
+    "connect-timeout": "NESSIE_CONNECT_TIMEOUT",
+    "timeout": "NESSIE_TIMEOUT",
+}
+"""Each setting and the environment variable that goes before it. The words are pynessie's and the original client's where they have one."""
+
+HELP = {
+    "auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.",
+    "username": "The user of auth-type basic.",
+    "password-file": "A file with the password of auth-type basic, readable by you alone.",
+    "token-file": "A file with the token of auth-type bearer, readable by you alone.",
+    "issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.",
+    "token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.",
+    "device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.",
+    "grant-type": "The grant of auth-type oauth2: client_credentials or device_code.",
+    "client-id": "The client of auth-type oauth2.",
+    "client-secret-file": "A file with the secret of that client, readable by you alone.",
+    "client-scopes": "The scopes that are asked for, separated by spaces.",
+    "ca-file": "A file of CA certificates that are trusted instead of the system's.",
+    "certificate-file": "The client's own certificate, in PEM form.",
+    "key-file": "The key of that certificate, when it is in another file.",
+    "key-password-file": "A file with the password of that key, readable by you alone.",
+    "proxy": "The proxy to the server, http://host:port, or none; by default the environment's.",
+    "connect-timeout": "Seconds until there is a connection (5).",
+    "timeout": "Seconds until an answer begins (60).",
+}
+
+AUTH_TYPES = ("none", "basic", "bearer", "oauth2")
+GRANT_TYPES = ("client_credentials", "device_code")
+_URLS = ("issuer-url", "token-endpoint", "device-auth-endpoint")
+_TIMES = ("connect-timeout", "timeout")
+_CHOICES = {"auth-type": AUTH_TYPES, "grant-type": GRANT_TYPES}
+LONGEST_TIME = 86_400.0
+_MOST_SECRET = 64 * 1024
+_OTHERS = 0o077
+
+
+def check(name: str, value: str, place: str) -> str:
+    """The value of a setting as it is used; raises `InvalidInput` that names `place` for one that can never work."""
+    if name in _CHOICES:
+        chosen = value.lower()
+        if chosen not in _CHOICES[name]:
+            raise InvalidInput(f"{place}: {value!r} is none of {', '.join(_CHOICES[name])}")
+        return chosen
+    if name in _URLS and not value.startswith(("https://", "http://")):
+        raise InvalidInput(f"{place}: write a URL, https://host/...")
+    if name in _URLS and value != without_secrets(value):
+        raise InvalidInput(f"{place}: a URL must hold no password")
+    if name == "proxy" and value != "none" and not value.startswith(("http://", "https://")):
+        raise InvalidInput(f"{place}: write http://host:port, or none for no proxy")
+    if name in _TIMES:
+        _time(value, place)
+    return value
+
+
+def _time(value: str, place: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= LONGEST_TIME:
+        raise InvalidInput(f"{place}: {value!r} is no number of seconds above 0")
+    return found
+
+
+class AccessSettings:
+    """What is said about one server; each answer is checked when it is asked for."""
+
+    def __init__(self, lookup: Lookup, server: str, place: Callable[[str], str]) -> None:
+        """`lookup` answers settings, `place` says where one stands, `server` is the URL that the keyring knows secrets by."""
+        self._lookup = lookup
+        self._server = server
+        self._place = place
+
+    def text(self, name: str) -> str | None:
+        """One setting, None for none."""
+        variable = VARIABLES[name]
+        if (value := environment.variable(variable)) is not None:
+            return check(name, value, variable)
+        value = self._lookup(name)
+        return None if value is None else check(name, value, self._place(name))
+
+    def path(self, name: str) -> Path | None:
+        """One setting that is a file; `~` is the user's folder."""
+        found = self.text(name)
+        return Path(found).expanduser() if found else None
+
+    def time(self, name: str, default: float) -> float:
+        """One setting that is a number of seconds."""
+        found = self.text(name)
+        return default if found is None else float(found)
+
+    def secret(self, name: str) -> Secret | None:
+        """A password or token: `token`, `password`, `client-secret` or `key-password`; None where nobody tells it."""
+        file = f"{name}-file"
+        variable = VARIABLES[file].removesuffix("_FILE")
+        value = environment.variable(variable)
+        if value is not None:
+            return Secret(value)
+        path = self.path(file)
+        return _from_file(path) if path else _from_keyring(name, self._server)
+
+    def auth_type(self) -> str:
+        """The type of authentication: what is said, else what the other settings are for."""
+        said = self.text("auth-type")
+        if said is not None:
+            return said
+        if environment.variable("NESSIE_AUTH_TOKEN") or self.text("token-file"):
+            return "bearer"
+        if self.text("client-id") or self.text("issuer-url") or self.text("token-endpoint"):
+            return "oauth2"
+        return "basic" if self.text("username") else "none"
+
+
+def needed(kind: str, name: str) -> InvalidInput:
+    """The error for what a type of authentication cannot do without."""
+    file = f"{name}-file"
+    if file not in VARIABLES:
+        return InvalidInput(f"auth-type {kind} needs {name} ({VARIABLES[name]})")
+    variable = VARIABLES[file].removesuffix("_FILE")
+    return InvalidInput(
+        f"auth-type {kind} needs a {name}: {variable}, a file that {variable}_FILE or {file} names, or the keyring (nessie-access(7))"
+    )
+
+
+def _from_file(path: Path) -> Secret:
+    try:
+        with path.open(encoding="utf-8") as file:
+            import os
+
+            if os.fstat(file.fileno()).st_mode & _OTHERS:
+                raise InvalidInput(f"{path}: others may read this secret; `chmod 600 {path}` keeps them out")
+            found = file.read(_MOST_SECRET).strip("\r\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path}: is no text") from None
+    except OSError as error:
+        raise InvalidInput(f"{path}: the secret cannot be read: {error.strerror}") from None
+    if not found.strip() or "\n" in found:
+        raise InvalidInput(f"{path}: must hold the secret in one line, and nothing else")
+    return Secret(found)
+
+
+def _from_keyring(name: str, server: str) -> Secret | None:
+    """What the system's keyring has under the service `nessie:NAME` for the server's URL; None also without the optional library."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        found = keyring.get_password(f"nessie:{name}", server)
+    except KeyringError:
+        # Locked, or no keyring on this machine: then it has no secret for us, and the error for the missing one says where it may be.
+        return None
+    return Secret(found) if found else None

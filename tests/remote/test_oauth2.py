@@ -1,0 +1,201 @@
+"""Tokens of an OAuth2 server: which grant, when the next one, who asks, and what is kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+from nessie_cli.model import Secret
+from nessie_cli.repository.access import Access, Grant, OAuth2, Tokens, header_at_hand, read_tokens, write_tokens
+from nessie_cli.repository.remote.oauth import TokenSource
+from nessie_cli.workspace.tokens import TokenFile
+from tests.remote.issuer import CLIENT, SECRET, Issuer
+from tests.remote.listening import Answer
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "state" / "tokens" / "one.json")
+
+
+def client(server: Issuer, cache: TokenFile | None = None, **more: object) -> OAuth2:
+    return OAuth2(CLIENT, Secret(SECRET), f"{server.url}/realm", cache=cache)._replace(**more)
+
+
+@contextmanager
+def source(client: OAuth2) -> Iterator[TokenSource]:
+    found = TokenSource(client, Access())
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def old(cache: TokenFile, age: float, lifetime: float, refresh: str | None = "refresh-0") -> None:
+    """Keep a token that was given so many seconds ago."""
+    begin = time.time() - age
+    with cache.locked():
+        write_tokens(cache, Tokens(Secret("token-0"), begin, begin + lifetime, Secret(refresh) if refresh else None))
+
+
+def test_a_client_gets_a_token_by_its_secret_and_keeps_it(issuer: Issuer) -> None:
+    with source(client(issuer, scopes=("catalog", "sign"))) as tokens:
+        assert [tokens.header(), tokens.header()] == ["Bearer token-1"] * 2
+    assert issuer.asked == [{"grant_type": "client_credentials", "scope": "catalog sign"}]
+
+
+def test_a_client_names_itself_in_the_form_where_the_server_wants_that(issuer: Issuer) -> None:
+    issuer.methods = ["client_secret_post"]
+    with source(client(issuer)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+
+
+def test_endpoints_may_be_named_without_an_issuer(issuer: Issuer) -> None:
+    with source(client(issuer, issuer=None, token_endpoint=f"{issuer.url}/token")) as tokens:
+        assert tokens.header() == "Bearer token-1"
+
+
+def test_a_token_is_renewed_before_its_end(issuer: Issuer, cache: TokenFile) -> None:
+    old(cache, age=3575, lifetime=3600, refresh=None)
+    with source(client(issuer, cache)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+
+
+def test_a_token_that_has_time_left_is_used_by_every_process(issuer: Issuer, cache: TokenFile) -> None:
+    for _ in range(2):
+        with source(client(issuer, cache)) as tokens:
+            assert tokens.header() == "Bearer token-1"
+    assert issuer.grants == ["client_credentials"]
+
+
+def test_a_refresh_token_comes_before_a_new_grant_and_is_replaced(issuer: Issuer, cache: TokenFile) -> None:
+    issuer.refreshing, issuer.lifetime = True, 0
+    with source(client(issuer, cache)) as tokens:
+        assert [tokens.header() for _ in range(3)] == ["Bearer token-1", "Bearer token-2", "Bearer token-3"]
+    assert [form.get("refresh_token") for form in issuer.asked] == [None, "refresh-1", "refresh-2"]
+
+
+def test_a_refresh_token_that_is_good_no_more_leads_to_a_new_grant(issuer: Issuer, cache: TokenFile) -> None:
+    old(cache, age=4000, lifetime=3600)
+    with source(client(issuer, cache)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+    assert issuer.grants == ["refresh_token", "client_credentials"]
+
+
+def test_a_token_without_an_end_is_renewed_after_a_minute(issuer: Issuer) -> None:
+    issuer.lifetime = None
+    with source(client(issuer)) as tokens:
+        tokens.header()
+        assert tokens._tokens is not None
+        assert tokens._tokens.end - tokens._tokens.begin == 60
+
+
+def test_many_threads_ask_once(issuer: Issuer) -> None:
+    found: list[str] = []
+    with source(client(issuer)) as tokens:
+        together = threading.Barrier(8)
+
+        def ask() -> None:
+            together.wait()
+            found.append(tokens.header())
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == ["Bearer token-1"] * 8
+    assert issuer.grants == ["client_credentials"]
+
+
+def test_a_refused_token_is_replaced_once_for_all_threads(issuer: Issuer) -> None:
+    with source(client(issuer)) as tokens:
+        first = tokens.header()
+        assert [tokens.refused(first), tokens.refused(first)] == [True, True]
+        assert tokens.header() == "Bearer token-2"
+    assert issuer.grants == ["client_credentials"] * 2
+
+
+def test_a_busy_server_is_asked_again(issuer: Issuer) -> None:
+    issuer.failing = [Answer(503), Answer(429)]
+    with source(client(issuer)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+
+
+def test_a_server_that_stays_away_is_told(issuer: Issuer) -> None:
+    issuer.failing = [Answer(503)] * 3
+    with source(client(issuer)) as tokens, pytest.raises(StoreUnavailable, match=r"OAuth2 server .* answered 503"):
+        tokens.header()
+
+
+def test_a_wrong_secret_is_told_without_what_the_server_says_of_it(issuer: Issuer) -> None:
+    with source(client(issuer, client_secret=Secret("wrong"))) as tokens, pytest.raises(NotAllowed) as refusal:
+        tokens.header()
+    assert "did not take the client id and its secret (invalid_client)" in refusal.value.message
+    assert SECRET not in refusal.value.message
+
+
+def test_a_page_that_is_no_issuer_is_told(issuer: Issuer) -> None:
+    with source(client(issuer, issuer=f"{issuer.url}/elsewhere")) as tokens, pytest.raises(InvalidInput, match="no issuer answers there"):
+        tokens.header()
+
+
+def test_a_person_signs_in_elsewhere(issuer: Issuer, cache: TokenFile) -> None:
+    issuer.pending, issuer.public = 2, True
+    told: list[str] = []
+    with source(client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=told.append)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+    assert told == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
+    assert issuer.grants == ["device_code"] * 3
+
+
+@pytest.mark.parametrize(("code", "line"), [("access_denied", "the person has refused"), ("expired_token", "nobody has signed in in time")])
+def test_a_sign_in_that_comes_to_nothing_is_told(issuer: Issuer, code: str, line: str) -> None:
+    issuer.denied = code
+    with source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens, pytest.raises(NotAllowed, match=line):
+        tokens.header()
+
+
+def test_without_anybody_to_sign_in_nothing_is_asked(issuer: Issuer) -> None:
+    with source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens, pytest.raises(NotAllowed, match="needs a terminal"):
+        tokens.header()
+    assert issuer.asked == []
+
+
+def test_tokens_are_kept_for_their_user_alone(issuer: Issuer, cache: TokenFile) -> None:
+    with source(client(issuer, cache)) as tokens:
+        tokens.header()
+    assert cache.path.stat().st_mode & 0o777 == 0o600
+    assert cache.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_kept_tokens_that_others_could_have_written_are_not_used(issuer: Issuer, cache: TokenFile) -> None:
+    old(cache, age=0, lifetime=3600)
+    cache.path.chmod(0o644)
+    with source(client(issuer, cache)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+    assert cache.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"accessToken": "a b", "begin": 0, "end": 1}', '{"accessToken": "t"}'])
+def test_what_is_kept_and_not_understood_counts_for_nothing(cache: TokenFile, text: str) -> None:
+    with cache.locked():
+        cache.write(text)
+    assert read_tokens(cache) is None
+
+
+def test_completion_has_the_token_that_is_kept_and_asks_nobody(issuer: Issuer, cache: TokenFile) -> None:
+    access = Access(client(issuer, cache))
+    assert header_at_hand(access) is None
+    with source(client(issuer, cache)) as tokens:
+        tokens.header()
+    assert header_at_hand(access) == "Bearer token-1"
+    old(cache, age=3590, lifetime=3600)
+    assert header_at_hand(access) is None
+    assert issuer.grants == ["client_credentials"]
