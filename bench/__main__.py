@@ -7,34 +7,53 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, load, merging, size, startup
+from bench import ancestry, commits, completion, load, merging, reading, size, startup
+from bench.commands import WAYS, How
 from bench.report import Line, machine
 
-MEASUREMENTS: Mapping[str, Callable[[Path], Iterator[Line]]] = {
-    "startup": startup.measure,
-    "completion": completion.measure,
-    "commits": commits.measure,
-    "load": load.measure,
-    "merging": merging.measure,
-    "ancestry": ancestry.measure,
-    "size": size.measure,
-}
-"""In this order: `merging` works on the large store that `load` leaves in the scratch folder, and makes one when there is none."""
+Measurement = Callable[[Path], Iterator[Line]]
+
+
+def measurements(how: How) -> Mapping[str, Measurement]:
+    """In this order: `merging` works on the large store that `load` leaves in the scratch folder, and makes one when there is none.
+
+    `completion` and `reading` share a repository in the same way. `how` is for those that measure command lines.
+    """
+    return {
+        "startup": partial(startup.measure, how=how),
+        "completion": partial(completion.measure, how=how),
+        "reading": partial(reading.measure, how=how),
+        "commits": commits.measure,
+        "load": load.measure,
+        "merging": merging.measure,
+        "ancestry": ancestry.measure,
+        "size": size.measure,
+    }
 
 
 def main() -> None:
     """Print one line per goal."""
+    names = list(measurements(How()))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME", help=", ".join(MEASUREMENTS))
-    names = parser.parse_args().names or list(MEASUREMENTS)
+    parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=", ".join(names))
+    parser.add_argument("--scratch", type=Path, metavar="FOLDER", help="keep what is made for the measurements there, and use what is there already")
+    lines = parser.add_argument_group("startup, completion and reading")
+    lines.add_argument("--small", action="store_true", help="in a small repository, for development")
+    lines.add_argument("--by", choices=WAYS, default=How().by, help="%(choices)s; the last two for a machine that is busy")
+    lines.add_argument("--only", default="", metavar="TEXT", help="only the lines with this text")
+    lines.add_argument("--rounds", type=int, default=How().rounds, metavar="N", help="interleaved runs of each command (%(default)s)")
+    given = parser.parse_args()
+    how = How(given.by, given.rounds, given.only, given.small)
     print(machine())
     begun = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="nessie-bench-") as scratch:
-        for name, measurement in MEASUREMENTS.items():
-            if name in names:
-                for line in measurement(Path(scratch)):
+    with nullcontext(given.scratch) if given.scratch else tempfile.TemporaryDirectory(prefix="nessie-bench-") as scratch:
+        for name, measure in measurements(how).items():
+            if name in (given.names or names):
+                for line in measure(Path(scratch)):
                     print(line, flush=True)
     print(f"{time.perf_counter() - begun:.0f} s in all", file=sys.stderr)
 

@@ -70,6 +70,9 @@ def _run(argv: list[str]) -> int:
     if asks_for_version(argv):
         show_version(argv)
         return 0
+    from nessie_cli.cli.later import postpone
+
+    postpone()
     from nessie_cli.cli.context import Invocation
 
     call = Invocation(argv)

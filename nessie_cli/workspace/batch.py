@@ -13,11 +13,12 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Operation, Put
+from nessie_cli.model import CONTENT_TYPES, Content, ContentKey, Delete, Operation, Put, Unchanged, content_from
 from nessie_cli.workspace.files import locked, locked_if_free, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
+_KINDS: Mapping[str, type[Delete | Unchanged]] = {"DELETE": Delete, "UNCHANGED": Unchanged}
 
 
 class Staged(Struct, frozen=True):
@@ -52,11 +53,15 @@ class Batch(Struct, frozen=True):
 
 def encode_batch(batch: Batch) -> dict[str, Any]:
     """The JSON of a batch file."""
-    from nessie_cli.wire.encode import encode_content, encode_operation
-
-    operations = [encode_operation(s.operation) | ({"expectedContent": encode_content(s.seen)} if s.seen else {}) for s in batch.staged]
+    operations = [_encode_staged(staged) for staged in batch.staged]
     request = {"requestId": batch.request_id} if batch.request_id else {}
     return {"version": VERSION, "begunAt": batch.begun_at, **request, "operations": operations}
+
+
+def _encode_staged(staged: Staged) -> dict[str, Any]:
+    from nessie_cli.wire.encode import encode_content, encode_operation
+
+    return encode_operation(staged.operation) | ({"expectedContent": encode_content(staged.seen)} if staged.seen else {})
 
 
 def decode_batch(text: str, place: str) -> Batch:
@@ -77,17 +82,37 @@ def decode_document(document: Any, place: str) -> Batch:
 
 
 def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
+    return tuple(_as_written(item) or _guarded(item, f"{place}: operations[{index}]") for index, item in enumerate(operations))
+
+
+def _as_written(item: Any) -> Staged | None:
+    """An operation that stands there exactly as `encode_batch` writes it, else None: such a one needs no guards, which take long to load."""
+    try:
+        key = ContentKey(tuple(item["key"]["elements"]))
+        content, seen = (_content(item[name]) if name in item else None for name in ("content", "expectedContent"))
+        operation = Put(key, content, seen) if content else _KINDS[item["type"]](key)
+        staged = Staged(operation, seen)
+        return staged if _encode_staged(staged) == item else None
+    except (InvalidInput, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _content(body: Any) -> Content | None:
+    """A content of a known type; its class checks every attribute."""
+    attributes = dict(body)
+    type_name, content_id = attributes.pop("type"), attributes.pop("id")
+    return content_from(CONTENT_TYPES[type_name].type, None if content_id is None else content_id + "", attributes)
+
+
+def _guarded(item: Any, path: str) -> Staged:
+    """The operation of any other JSON, or an error that names what is wrong with it."""
     from nessie_cli.wire.decode import decode_content_value, decode_operation
 
-    found = []
-    for index, item in enumerate(operations):
-        path = f"{place}: operations[{index}]"
-        operation = decode_operation(item, path, allow_unknown=True)
-        seen = operation.expected_content if isinstance(operation, Put) else None
-        if not isinstance(operation, Put) and item.get("expectedContent") is not None:
-            seen = decode_content_value(item["expectedContent"], f"{path}.expectedContent", allow_unknown=True)
-        found.append(Staged(operation, seen))
-    return tuple(found)
+    operation = decode_operation(item, path, allow_unknown=True)
+    seen = operation.expected_content if isinstance(operation, Put) else None
+    if not isinstance(operation, Put) and item.get("expectedContent") is not None:
+        seen = decode_content_value(item["expectedContent"], f"{path}.expectedContent", allow_unknown=True)
+    return Staged(operation, seen)
 
 
 class BatchFile:

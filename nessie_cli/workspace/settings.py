@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,17 @@ class Settings:
         self._source = read_text(path) or ""
         self._values: Mapping[str, Any] = self._parse() if self._source.strip() else {}
 
-    def _parse(self) -> dict[str, Any]:
+    def _parse(self) -> Mapping[str, Any]:
+        plain = _plain_texts(self._source)
+        if plain is not None:
+            return plain
         import tomllib
 
         try:
             return tomllib.loads(self._source)
         except tomllib.TOMLDecodeError as error:
+            import re
+
             found = re.search(r"(.*?) \(at line (\d+)", str(error))
             what, line = (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
             raise InvalidInput(f"{self.path}, line {line}: is no TOML: {what}") from None
@@ -62,5 +66,29 @@ class Settings:
 
     def _line_of(self, name: str) -> int:
         """Where a name is set: the parser does not tell, so the first line that looks like it."""
+        import re
+
         pattern = re.compile(rf"""\s*(\[.*)?["']?{re.escape(name)}["']?\s*[=.\]]""")
         return next((number for number, line in enumerate(self._source.splitlines(), 1) if pattern.match(line)), 1)
+
+
+def _plain_texts(source: str) -> dict[str, str] | None:
+    """What a file says that holds nothing but lines such as `name = "text"`, blank ones and comments; None for any other.
+
+    Most settings files are so, and loading the parser takes longer than all the rest of reading them.
+    """
+    found: dict[str, str] = {}
+    for line in source.split("\n"):
+        name, equals, value = (part.strip(" ") for part in line.partition("="))
+        if not line.isprintable():
+            return None
+        if not name or name.startswith("#"):
+            if equals and not name:
+                return None
+            continue
+        bare = name.replace("-", "").replace("_", "")
+        text = value[1:-1]
+        if name in found or not (bare.isascii() and bare.isalnum()) or value != f'"{text}"' or '"' in text or "\\" in text:
+            return None
+        found[name] = text
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Namespace, Put
@@ -23,7 +23,7 @@ values = st.recursive(
 
 
 @given(values)
-@settings(print_blob=True, max_examples=40)
+@settings(print_blob=True, max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_bytes_mean_the_same(value):
     assert glance.decode(msgspec.msgpack.encode(value)) == value
 

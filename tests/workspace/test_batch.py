@@ -13,7 +13,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import UDF, ContentKey, Delete, IcebergTable, Namespace, Put, Unchanged, UnknownContent
-from nessie_cli.workspace.batch import Batch, BatchFile, Staged, decode_batch, encode_batch
+from nessie_cli.workspace.batch import Batch, BatchFile, Staged, _as_written, _guarded, decode_batch, encode_batch
 from nessie_cli.workspace.files import locked, read_text, replace_text
 from nessie_cli.workspace.folder import absolute_store, find_workspace, make_workspace
 
@@ -51,6 +51,30 @@ def test_what_is_written_is_read(file):
     file.write(batch)
 
     assert file.read() == batch
+
+
+def test_an_operation_as_it_was_written_is_read_without_guards_and_the_same():
+    for item in encode_batch(Batch("abc", staged_everything()))["operations"]:
+        read = _as_written(item)
+
+        assert read == _guarded(item, "here") if "HUDI" not in str(item) else read is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"snapshotId": True}, {"snapshotId": 1.0}, {"id": 7}, {"schemaId": 2**31}, {"type": "ICEBERG_VIEW"}, {"more": 1}, {"metadataLocation": None}],
+)
+def test_an_operation_that_was_not_written_so_is_left_to_the_guards(change):
+    item = encode_batch(Batch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),)))["operations"][0]
+
+    assert _as_written(item) is not None
+    assert _as_written(item | {"content": item["content"] | change}) is None
+    assert _as_written(item | {"expectedContent": item["expectedContent"] | change}) is None
+
+
+@pytest.mark.parametrize("item", [None, 1, [], {}, {"type": "PUT"}, {"type": "DELETE", "key": {"elements": "ab"}}, {"type": "DELETE", "key": []}])
+def test_what_is_no_operation_is_left_to_the_guards(item):
+    assert _as_written(item) is None
 
 
 def test_the_operations_of_the_file_are_rest_json(file):

@@ -22,8 +22,10 @@ def serve(
     The store has to exist; `memory:` is a new, empty one that lasts as long as the server. Requests that were accepted are finished.
     """
     call = Invocation.of(ctx)
+    from nessie_cli.cli.later import load_all
     from nessie_cli.repository.opening import connect
 
+    load_all()
     url = call.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(f"{url} is served already: its clients can ask it themselves, as who they are; serve the store behind it")

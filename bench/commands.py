@@ -1,0 +1,135 @@
+"""How long a command line takes until its first page is there, beside Python's own start: what `startup`, `completion` and `reading` share.
+
+Times by the clock are those of the fastest of interleaved runs: what disturbs a run only ever makes it slower. On a machine that is busy with other
+things `--by processor` takes the processor time of each run instead, and `--by instructions` counts what valgrind sees executed, once; that is
+repeatable, but waiting for the disk is in neither of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import nessie_cli
+from bench.report import MILLI, Line
+
+SCRIPT = str(Path(sys.executable).with_name("nessie"))
+PAGE = 8192
+"""Bytes of output that are a first page: what a pipe gets at once, and more than a terminal shows."""
+
+_MILLION = 1_000_000
+_VALGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
+_COLLECTED = re.compile(r"Collected : ([0-9]+)")
+_NOT_FOR_COMMANDS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH")
+"""Variables that make every start slower, or let it find other modules."""
+
+
+class Measured(NamedTuple):
+    """A command line (the words behind `nessie`), and at most how many times as long as `python -c pass` it may take."""
+
+    words: Sequence[str]
+    goal: float
+
+
+class How(NamedTuple):
+    """How the lines are measured: by what, in how many interleaved runs, `only` those with this text in their name, in which repository."""
+
+    by: str = "clock"
+    rounds: int = 21
+    only: str = ""
+    small: bool = False
+
+
+def workspace(folder: Path) -> Path:
+    """Make a workspace; answers the path of its store."""
+    folder.mkdir(parents=True)
+    run(folder, "init")
+    return folder / ".nessie" / "store.sqlite"
+
+
+def run(folder: Path, *words: str) -> None:
+    """Run a command to its end; raises where it fails."""
+    subprocess.run([SCRIPT, *words], cwd=folder, env=_environment(), check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def ratios(folder: Path, lines: Mapping[str, Measured], how: How) -> Iterator[Line]:
+    """What each command line takes, as a ratio to `python -c pass`."""
+    compiled()
+    chosen = {name: line for name, line in lines.items() if how.only in name}
+    commands = [[sys.executable, "-c", "pass"], *([SCRIPT, *line.words] for line in chosen.values())]
+    count, rounds = WAYS[how.by]
+    taken = [[count(command, folder) for command in commands] for _ in range(rounds or how.rounds)]
+    bare, *ours = [min(column) for column in zip(*taken, strict=True)]
+    for (name, line), found in zip(chosen.items(), ours, strict=True):
+        yield Line(f"{name} : python -c pass", found / bare, "x", line.goal, _made_of(found, bare, how))
+
+
+def _made_of(found: float, bare: float, how: How) -> str:
+    if how.by == "instructions":
+        return f"{found / _MILLION:.0f} / {bare / _MILLION:.0f} million instructions"
+    what = "" if how.by == "clock" else " of processor time"
+    return f"{MILLI * found:.1f} ms / {MILLI * bare:.1f} ms{what}, fastest of {how.rounds} interleaved runs"
+
+
+def compiled() -> None:
+    """Compile our modules, as an installation does: the first start would do it, or every start where bytecode may not be written."""
+    folder = str(Path(nessie_cli.__file__).parent)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", folder], env=_environment(), check=True)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the process without what would change how a command starts or where it works."""
+    return {name: value for name, value in os.environ.items() if name not in _NOT_FOR_COMMANDS and not name.startswith("NESSIE_")}
+
+
+def _until_first_page(command: Sequence[str], folder: Path) -> float:
+    begun = time.perf_counter()
+    found: list[float] = []
+    _first_page(command, folder, lambda: found.append(time.perf_counter() - begun))
+    return found[0]
+
+
+def _processor_time(command: Sequence[str], folder: Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _first_page(command, folder, lambda: None)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _instructions(command: Sequence[str], folder: Path) -> float:
+    if shutil.which(_VALGRIND[0]) is None:
+        raise SystemExit("--by instructions: there is no valgrind here")
+    told = _first_page([*_VALGRIND, *command], folder, lambda: None)
+    found = _COLLECTED.search(told)
+    if found is None:
+        raise SystemExit(f"{' '.join(command)}: {told}")
+    return float(found[1])
+
+
+def _first_page(command: Sequence[str], folder: Path, there: Callable[[], None]) -> str:
+    """Read a page, tell that it is `there`, and go away as a pager does that is quit; answers what was said on stderr."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=folder, env=_environment(), **pipes) as process:  # type: ignore[call-overload]
+        process.stdout.read(PAGE)
+        there()
+        process.stdout.close()
+        told: str = process.stderr.read().decode()
+    if process.returncode not in (0, 141):
+        raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}: {told}")
+    return told
+
+
+WAYS: Mapping[str, tuple[Callable[[Sequence[str], Path], float], int]] = {
+    "clock": (_until_first_page, 0),
+    "processor": (_processor_time, 0),
+    "instructions": (_instructions, 1),
+}
+"""How a command can be measured, and the number of runs where it is fixed."""

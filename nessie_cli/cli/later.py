@@ -1,0 +1,91 @@
+"""Modules that others import at their head and seldom use: each is loaded when something in it is asked for.
+
+The parser imports `subprocess` to open a browser, `inspect` imports `tokenize` to read source code, and so on: a command that does none of it would
+wait for them at every start. `tests/transcripts/test_start_up.py` lists what is never loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import PathFinder
+
+# Importing `typing` takes longer than this module saves for `--version`; checkers know this name without the import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+SELDOM_USED = frozenset({
+    "bz2", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "subprocess", "textwrap", "tokenize",
+})  # fmt: skip
+"""Modules of which their importers use nothing while they are imported themselves."""
+
+
+def postpone() -> None:
+    """From now on load these modules only when something in them is used.
+
+    For a program with one thread: two that use a module at once could meet it half loaded. Others call `load_all` first.
+    """
+    sys.meta_path.insert(0, _Finder)
+
+
+def load_all() -> None:
+    """End it: load what has been postponed."""
+    if _Finder in sys.meta_path:
+        sys.meta_path.remove(_Finder)
+    for name in SELDOM_USED:
+        module = sys.modules.get(name)
+        if isinstance(module, Postponed):
+            _load(module)
+
+
+class _Finder:
+    """Finds these modules where Python does, with another loader."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG004 (the import system's interface)
+        """The place of a module that is to be postponed; None for all others."""
+        if name not in SELDOM_USED:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+        return spec
+
+
+class Postponed(type(sys)):  # type: ignore[misc]
+    """A module that is still empty; the first name that is looked up in it loads it."""
+
+    def __getattr__(self, name: str) -> Any:
+        # The import system itself looks for such names; only `__all__` is asked by those who want what is inside.
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        _load(self)
+        return getattr(self, name)
+
+
+class _Loader:
+    """Makes the module and leaves it empty."""
+
+    def __init__(self, real: Any) -> None:
+        self.real = real
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        """An empty module."""
+        module: ModuleType = Postponed(spec.name)
+        return module
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Nothing yet."""
+
+
+def _load(module: Any) -> None:
+    """Run the code of a module in the object that its importers have."""
+    loader = module.__spec__.loader.real
+    module.__spec__.loader = module.__loader__ = loader
+    module.__class__ = type(sys)
+    loader.exec_module(module)
