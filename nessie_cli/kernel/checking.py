@@ -177,8 +177,8 @@ def _check_state(objects: Objects, id_: Id, commit: Commit, marked: Container[by
         edits = {key: None if is_deletion(record) else record for key, record in operations_of(objects, commit)}
         if edit(objects, root_of(objects, commit.parents[0]), edits) != commit.root:
             yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
-        if any(mark + id_ not in marked for mark in marks_of(edits)):
-            yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys does not lead to it")
+        if any(mark + id_ not in marked for mark in marks_of(edits, commit.parents)):
+            yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys and merges does not lead to it")
     except NessieError as fault:
         yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
 

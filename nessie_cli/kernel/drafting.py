@@ -65,7 +65,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())),
         )
     )
-    objects.marks[id_] = marks_of(operations)
+    objects.marks[id_] = marks_of(operations, parents)
     return id_
 
 

@@ -80,15 +80,8 @@ def on_first_parents(objects: Objects, ancestor: Id, commit: Id) -> bool:
     )
 
 
-def is_ancestor(objects: Objects, ancestor: Id, commit: Id) -> bool:
-    """Whether `ancestor` is reachable over any parents.
-
-    O(log commits) where first parents lead there, else one read for each commit younger than it.
-    """
-    if on_first_parents(objects, ancestor, commit):
-        return True
-    if commit == NO_COMMIT:
-        return False
+def is_near_ancestor(objects: Objects, ancestor: Id, commit: Id, most: int) -> bool | None:
+    """Whether `ancestor` is reachable over any parents; None where more than `most` commits younger than it would have to be read."""
     limit = objects.commit(ancestor).generation
     seen = {commit}
     waiting = [commit]
@@ -97,6 +90,8 @@ def is_ancestor(objects: Objects, ancestor: Id, commit: Id) -> bool:
             if parent == ancestor:
                 return True
             if parent not in seen and parent != NO_COMMIT and objects.commit(parent).generation > limit:
+                if len(seen) >= most:
+                    return None
                 seen.add(parent)
                 waiting.append(parent)
     return False

@@ -1,12 +1,13 @@
-"""The commits that touched one key, found without walking history.
+"""The commits that touched one key, and those that merge, found without walking history.
 
 A commit is stored with a mark for each key that it has an operation on, a few bytes of the key's hash, and the store finds objects by their marks. A
-mark is a hint: whatever it leads to is looked at. A commit of very many operations carries one mark that says so instead.
+mark is a hint: whatever it leads to is looked at. A commit of very many operations carries one mark that says so instead; a commit with
+merge parents carries one more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from heapq import merge
 from typing import Any
@@ -22,7 +23,10 @@ MARKED_OPERATIONS = 1000
 LARGE = bytes(8)
 """The mark of a commit of more operations than `MARKED_OPERATIONS`."""
 
-_PAGE = 16
+MERGE = bytes(7) + b"\x01"
+"""The mark of a commit with merge parents."""
+
+_PAGE, _LONGEST_PAGE = 16, 1024
 
 
 @cache
@@ -40,9 +44,10 @@ def mark_of(key: bytes) -> bytes:
     return digest
 
 
-def marks_of(keys: Collection[bytes]) -> tuple[bytes, ...]:
-    """The marks of a commit with operations on these keys."""
-    return (LARGE,) if len(keys) > MARKED_OPERATIONS else tuple(map(mark_of, keys))
+def marks_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...]:
+    """The marks of a commit with operations on these keys and with these parents."""
+    of_keys = (LARGE,) if len(keys) > MARKED_OPERATIONS else tuple(map(mark_of, keys))
+    return (*of_keys, MERGE) if len(parents) > 1 else of_keys
 
 
 def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) -> Iterator[tuple[Id, Commit]]:
@@ -50,7 +55,7 @@ def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) ->
 
     O(log commits) for each that is found, and for each that has the mark but lies elsewhere in history.
     """
-    candidates = merge(*(_marked(find_marked, mark) for mark in (mark_of(key), LARGE)), reverse=True)
+    candidates = merge(*(marked(find_marked, mark) for mark in (mark_of(key), LARGE)), reverse=True)
     for _, id_ in candidates:
         if head == NO_COMMIT:
             return
@@ -64,8 +69,9 @@ def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) ->
             yield id_, commit
 
 
-def _marked(find_marked: FindMarked, mark: bytes) -> Iterator[tuple[int, Id]]:
-    before: int | None = None
-    while page := find_marked(mark, before, _PAGE):
+def marked(find_marked: FindMarked, mark: bytes) -> Iterator[tuple[int, Id]]:
+    """The objects with a mark, each with its number, the last written first, read as they are consumed."""
+    before, size = None, _PAGE
+    while page := find_marked(mark, before, size):
         yield from page
-        before = page[-1][0]
+        before, size = page[-1][0], min(2 * size, _LONGEST_PAGE)

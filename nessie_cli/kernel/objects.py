@@ -7,6 +7,7 @@ by its length. Objects never change, so a decoded one may be cached for ever. Ho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import cache
 from itertools import chain
@@ -218,6 +219,10 @@ class Cache:
             self._old, self._young = self._young, {}
         self._young[id_] = decoded
 
+    def clear(self) -> None:
+        """Forget everything: what was read in a transaction that has been undone may not be there."""
+        self._young, self._old = {}, {}
+
 
 class Objects:
     """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
@@ -286,20 +291,23 @@ class Objects:
 
     def find_commit(self, id_: Id) -> Commit | None:
         """One commit, None where there is none."""
-        found = self._added.get(id_) or self._cache.get(id_)
-        if type(found) is not Commit:
-            found = self.find_commits([id_]).get(id_)
-            if found is not None:
-                self._cache.put(id_, found)
-        return found
+        return self.find_commits([id_]).get(id_)
 
     def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
         """Those of the ids that are commits of this store; unknown ids and ids of other objects are left out."""
-        data = self._fetch(ids)
-        found = {}
-        for id_, raw in data.items():
-            if object_id(Kind.COMMIT, raw) == id_:
-                found[id_] = self._decoded(id_, raw, _decode_commit)
+        found: dict[Id, Commit] = {}
+        missing = []
+        for id_ in ids:
+            commit = self._added.get(id_) or self._cache.get(id_)
+            if type(commit) is Commit:
+                found[id_] = commit
+            else:
+                missing.append(id_)
+        for id_, raw in self._fetch(missing).items() if missing else ():
+            # No value and no node is an array of as many fields as a commit.
+            with suppress(MsgspecError):
+                found[id_] = commit = _decode_commit(raw)
+                self._cache.put(id_, commit)
         return found
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:

@@ -145,7 +145,10 @@ class Repository(Protocol):
         """The best common ancestor over all parents; the no-ancestor hash where histories share nothing."""
 
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
-        """Whether one commit is reachable from another over any parents (a commit is its own ancestor)."""
+        """Whether one commit is reachable from another over any parents (a commit is its own ancestor).
+
+        Cost O(log commits) along first parents; else O(log commits) for each merge of the repository, once for each descendant asked about.
+        """
 
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """How far `of` is from `base`, counted along first parents (reference 12.2)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from msgspec import structs
@@ -44,6 +45,7 @@ from nessie_cli.repository.revisions import Revisions, as_reference, reference_n
 from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Watched, Write
 
 if TYPE_CHECKING:
+    from nessie_cli.kernel.lineage import Lineages
     from nessie_cli.repository.writing import Branch
 
 DEFAULT_BRANCH = ".default-branch"
@@ -150,7 +152,7 @@ class LocalRepository:
         after = self._revisions.commit_id(target)
         settings = self._store.settings()
         protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges")
-        if not history.is_ancestor(self._objects, found.target, after):
+        if not self._lineages.is_ancestor(found.target, after):
             protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD")
         self._move(self._moved(found, found.target, after, "assign"))
         return Reference(ReferenceType(found.kind), found.name, after.hex())
@@ -284,9 +286,15 @@ class LocalRepository:
         """See `Repository`."""
         return history.merge_base(self._objects, self._commit_id(a), self._commit_id(b)).hex()
 
+    @cached_property
+    def _lineages(self) -> Lineages:
+        from nessie_cli.kernel.lineage import Lineages
+
+        return Lineages(self._objects, self._store.find_marked)
+
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """See `Repository`."""
-        return history.is_ancestor(self._objects, self._commit_id(ancestor), self._commit_id(descendant))
+        return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """See `Repository`."""
@@ -363,7 +371,7 @@ class LocalRepository:
         """See `Grouping`."""
         from nessie_cli.repository.grouping import together
 
-        return together(self._store, calls)
+        return together(self._store, self._cache, calls)
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 

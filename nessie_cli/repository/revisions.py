@@ -67,7 +67,7 @@ class Revisions:
             raise InvalidInput(f"{text!r} is no commit hash (4 to 64 hexadecimal digits)")
         if len(text) == _DIGITS:
             found = bytes.fromhex(text)
-            if found != NO_COMMIT and not self._objects.find_commits([found]):
+            if found != NO_COMMIT and self._objects.find_commit(found) is None:
                 raise CommitNotFound(f"Commit '{text}' not found", text)
             return found
         candidates = self._store.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)

@@ -76,7 +76,7 @@ class Branch:
         id_ = _parse_hash(hash_)
         if id_ in (branch.target, NO_COMMIT):
             return id_
-        if not objects.find_commits([id_]) or not history.on_first_parents(objects, id_, branch.target):
+        if objects.find_commit(id_) is None or not history.on_first_parents(objects, id_, branch.target):
             raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_)
         return id_
 

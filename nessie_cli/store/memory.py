@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from threading import RLock
 from typing import Any
 
@@ -25,6 +26,7 @@ class MemoryStore:
         self._reflog: dict[int, ReflogRow] = {}
         self._requests: dict[str, tuple[int, ...]] = {}
         self._settings: dict[str, str] = {}
+        self._numbers = count()
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
         self._depth = 0
         self._version = 0
@@ -123,7 +125,7 @@ class MemoryStore:
         now = int(self._clock())
         for object_ in objects:
             if object_.id not in self._objects:
-                number = len(self._objects)
+                number = next(self._numbers)
                 for mark in object_.marks:
                     self._change(self._marked, mark, (*self._marked.get(mark, ()), (number, object_.id)))
             kind, _, data = self._objects.get(object_.id, (object_.kind, now, object_.data))

@@ -24,6 +24,7 @@ class Heap:
 
     def __init__(self) -> None:
         self.data: dict[bytes, bytes] = {}
+        self.marks: list[tuple[bytes, bytes]] = []
         self.reads = self.trips = self.writes = 0
 
     def _fetch(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -39,8 +40,14 @@ class Heap:
     def keep(self, objects: Objects) -> None:
         """Store what a draft added."""
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
+        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.marks.get(id_, ())]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
         objects.keep()
+
+    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """As a store does it."""
+        found = [(number, id_) for number, (mark_, id_) in enumerate(self.marks) if mark_ == mark and (before is None or number < before)]
+        return found[::-1][:limit]
 
 
 KINDS = ("sequential", "random", "common prefix", "chain of prefixes", "very long", "nested", "one byte", "binary")

@@ -11,6 +11,7 @@ import pytest
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build, edit
+from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap, record
@@ -140,13 +141,18 @@ class Chain:
         objects = self.heap.objects()
         self.line = [NO_COMMIT]
         for number in range(length):
-            self.line.append(self._commit(objects, [self.line[-1]], number))
+            self.line.append(self._commit(objects, [self.line[-1], self.merged] if number == length // 4 else [self.line[-1]], number))
+            if number == length // 8:
+                self.merged = self._commit(objects, [self.line[-1]], number)
         self.side = self._commit(objects, [self.line[-11]], length)
         self.heap.keep(objects)
 
     @staticmethod
     def _commit(objects: Objects, parents: list[Id], number: int) -> Id:
         return draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000))
+
+    def is_ancestor(self, objects: Objects, ancestor: Id, commit: Id) -> bool:
+        return Lineages(objects, self.heap.find_marked).is_ancestor(ancestor, commit)
 
     def reads(self, work: Callable[[Objects], object]) -> int:
         objects = self.heap.objects()
@@ -185,8 +191,16 @@ def test_the_commit_at_a_time(chain: Chain) -> None:
 def test_the_ancestor_test(chain: Chain) -> None:
     for back in steps(chain):
         if back < chain.length:
-            reads = chain.reads(lambda objects, back=back: history.is_ancestor(objects, chain.line[-1 - back], chain.line[-1]))  # type: ignore[misc]
+            reads = chain.reads(lambda objects, back=back: chain.is_ancestor(objects, chain.line[-1 - back], chain.line[-1]))  # type: ignore[misc]
             assert reads <= 3 * logarithm(chain)
+
+
+def test_the_ancestor_test_over_a_merge(chain: Chain) -> None:
+    """However long ago it was merged: the commits since are not walked."""
+    for ancestor, expected in ((chain.merged, True), (chain.side, False)):
+        objects = chain.heap.objects()
+        assert chain.is_ancestor(objects, ancestor, chain.line[-1]) is expected
+        assert chain.heap.reads <= 64 + 8 * logarithm(chain)
 
 
 def test_the_common_first_parent(chain: Chain) -> None:

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, InvalidInput, MergeConflict, NessieError, ReferenceConflict
+from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.base import Grouping
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
@@ -46,9 +46,12 @@ class Groups:
         assert catalog.numbers() == {"a": 1, "b": 3}
 
     def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(self, catalog: Catalog) -> None:
+        lost = []
+
         def fails() -> None:
             catalog.branch("dev")
-            catalog.write("main", {"lost": 1})
+            lost.append(catalog.write("main", {"lost": 1}))
+            assert catalog.top(lost[0]).hash == lost[0]
             raise ZeroDivisionError
 
         answers = group(catalog, lambda: catalog.write("main", {"a": 1}), fails, lambda: catalog.write("main", {"b": 1}))
@@ -57,6 +60,8 @@ class Groups:
         assert catalog.numbers() == {"a": 1, "b": 1}
         assert [r.name for r in catalog.repository.references()] == ["main"]
         assert [row.operation for row in catalog.repository.reflog()] == ["commit", "commit", "create"]
+        with pytest.raises(CommitNotFound):
+            catalog.branch("on what never was", at=f"@{lost[0]}")
 
     def test_calls_of_a_group_see_what_those_before_them_did(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"a": 0, "b": 0})
@@ -97,13 +102,18 @@ class Groups:
         assert len(catalog.log()) == 1
 
     def test_an_interrupt_undoes_the_whole_group(self, catalog: Catalog) -> None:
+        lost = []
+
         def interrupted() -> None:
+            lost.append(catalog.head())
             raise KeyboardInterrupt
 
         before = catalog.everything()
         with pytest.raises(KeyboardInterrupt):
             group(catalog, lambda: catalog.write("main", {"a": 1}), interrupted)
         assert catalog.everything() == before
+        with pytest.raises(CommitNotFound):
+            catalog.hash(f"@{lost[0]}")
         assert group(catalog, lambda: catalog.write("main", {"a": 1})) == [catalog.head()]
 
     def test_nobody_sees_a_group_before_all_of_it_is_done(self, catalog: Catalog) -> None:

@@ -1,0 +1,58 @@
+"""Ancestors found by lines of first parents, against a naive walk, on random graphs with many merges."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nessie_cli.kernel import history
+from nessie_cli.kernel.keylog import MERGE
+from nessie_cli.kernel.lineage import Lineages
+from nessie_cli.kernel.objects import NO_COMMIT, Id
+from tests.kernel.test_history import PICKS, Graph, laws
+
+
+@laws
+@given(PICKS, st.sampled_from([1, 4, 64]))
+def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], near: int) -> None:
+    graph = Graph(picks)
+    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    for commit in graph.ids:
+        for ancestor in graph.ids:
+            assert lineages.is_ancestor(ancestor, commit) == (ancestor in graph.ancestors(commit))
+
+
+@laws
+@given(PICKS, st.integers(0, 40))
+def test_a_short_walk_answers_or_says_that_it_was_too_short(picks: list[tuple[int, int | None, int]], most: int) -> None:
+    graph = Graph(picks[:30])
+    objects = graph.objects()
+    for commit in graph.ids[1:]:
+        for ancestor in graph.ids[1:]:
+            found = history.is_near_ancestor(objects, ancestor, commit, most)
+            assert found in (ancestor in graph.ancestors(commit), None) or ancestor == commit
+            assert found is not None or most <= len(graph.ids)
+
+
+def test_merges_that_were_written_and_undone_are_forgotten() -> None:
+    """A failed write leaves no merge behind, and its number is given to another object."""
+    graph = Graph([(0, None, 0), (1, None, 1), (1, None, 2), (2, 3, 3), (1, None, 4), (4, 5, 5)])
+    _, a, _, side, merge, late, last = graph.ids
+    marks = list(graph.heap.marks)
+    undone = [(MERGE, a) if pair == (MERGE, last) else pair for pair in marks]
+    lineages = Lineages(graph.objects(), graph.heap.find_marked, near=0)
+    graph.heap.marks = undone
+    assert lineages.is_ancestor(side, merge)
+    graph.heap.marks = marks
+    assert lineages.is_ancestor(late, last)
+
+
+@pytest.mark.parametrize("mark_of_all", [True, False])
+def test_marks_are_hints(mark_of_all: bool) -> None:
+    graph = Graph([(n, n // 2 if n % 3 == 2 else None, n) for n in range(40)])
+    if mark_of_all:
+        graph.heap.marks = [(MERGE, id_) for id_ in [*graph.ids[1:10], bytes(32), *graph.ids[10:]]]
+    lineages = Lineages(graph.objects(), graph.heap.find_marked, near=1)
+    pairs: list[tuple[Id, Id]] = [(a, b) for a in graph.ids for b in graph.ids if NO_COMMIT not in (a, b)]
+    assert all(lineages.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
