@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Self
 from msgspec import structs
 
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, ReferenceMoved, StoreNotFound, UnsupportedFormat
+from nessie_cli.errors import ContentNotFound, InvalidInput, StoreNotFound, UnsupportedFormat
 from nessie_cli.kernel import history
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Objects
+from nessie_cli.kernel.objects import Cache, Id, Objects
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
-    Conflict,
-    ConflictType,
     Content,
     ContentKey,
     DiffEntry,
@@ -35,17 +33,17 @@ from nessie_cli.model import (
     ReferenceType,
     ReflogEntry,
     RepositoryConfig,
-    check_new_reference_name,
 )
 from nessie_cli.repository import protection, reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import Judge
-from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
-from nessie_cli.store.base import STORE_FORMAT, Move, ReflogRow, Stale, Store, StoredObject, StoredReference, Watched, Write
+from nessie_cli.repository.revisions import Revisions, as_reference
+from nessie_cli.store.base import STORE_FORMAT, Move, Store, StoredObject, Watched, Write
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.lineage import Lineages
+    from nessie_cli.repository.moves import Moves
     from nessie_cli.repository.writing import Branch
 
 DEFAULT_BRANCH = ".default-branch"
@@ -84,6 +82,7 @@ class LocalRepository:
 
     def acting_as(self, who: str, judge: Judge | None = None) -> Self:
         """See `Acting`."""
+        _ = self._lineages  # found out once for all copies
         other = copy(self)
         other._at = structs.replace(self._at, who=who, judge=judge)  # noqa: SLF001 - a copy of this class
         return other
@@ -139,96 +138,28 @@ class LocalRepository:
 
     def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
         """See `Repository`."""
-        check_new_reference_name(name)
-        if type not in (ReferenceType.BRANCH, ReferenceType.TAG):
-            raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
-        after = self._revisions.commit_id(target)
-        self._move(self._moved(StoredReference(name, type, after), None, after, "create"))
-        return Reference(type, name, after.hex())
+        return self._moves().create(type, name, target)
 
     def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
-        found = self._at_expected(name, expected_hash)
-        after = self._revisions.commit_id(target)
-        settings = self._store.settings()
-        protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges")
-        if not self._lineages.is_ancestor(found.target, after):
-            protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD")
-        self._move(self._moved(found, found.target, after, "assign"))
-        return Reference(ReferenceType(found.kind), found.name, after.hex())
+        return self._moves().assign(name, target, expected_hash)
 
     def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
-        check_new_reference_name(new)
-        found = self._at_expected(old, expected_hash)
-        self._refuse_default(found.name, "renamed")
-        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be renamed")
-        renamed = StoredReference(new, found.kind, found.target)
-        self._move(self._moved(renamed, None, found.target, "rename"), self._moved(found, found.target, None, "rename"))
-        return as_reference(renamed)
+        return self._moves().rename(old, new, expected_hash)
 
     def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
-        found = self._revisions.reference(name)
-        self._refuse_default(found.name, "deleted")
-        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be deleted")
-        found = self._at_expected(name, expected_hash)
-        self._move(self._moved(found, found.target, None, "delete"))
-        return as_reference(found)
+        return self._moves().delete(name, expected_hash)
 
-    def _refuse_default(self, name: str, what: str) -> None:
-        if name == self.default_branch:
-            raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
+    def _moves(self) -> Moves:
+        from nessie_cli.repository.moves import Moves
 
-    def _at_expected(self, name: str, expected_hash: str) -> StoredReference:
-        found = self._revisions.reference(name)
-        if found.target.hex() != expected_hash.lower():
-            raise _unexpected_hash(name, expected_hash, found.target)
-        return found
-
-    def _moved(self, reference: StoredReference, before: Id | None, after: Id | None, operation: str) -> Move:
-        at = self._at
-        return Move(reference.name, reference.kind, before, after, at.clock(), at.who, operation, "", at.random(8).hex())
-
-    def _move(self, *moves: Move) -> None:
-        answer = self._store.write(Write(moves=moves))
-        if isinstance(answer, Stale):
-            wanted = next(move for move in moves if move.name == answer.name)
-            if wanted.before is None:
-                raise AlreadyExists(f"Named reference '{answer.name}' already exists.", answer.name)
-            if answer.current is None:
-                raise reference_not_found(answer.name)
-            raise _unexpected_hash(answer.name, wanted.before.hex(), answer.current.target)
+        return Moves(self._store, self._revisions, self._lineages, self._at, self.default_branch)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
-        before = None
-        while limit is None or limit > 0:
-            rows = self._store.reflog(name, before, min(limit or reading.BATCH, reading.BATCH))
-            for row in rows:
-                yield self._reflog_entry(row)
-            if len(rows) < min(limit or reading.BATCH, reading.BATCH):
-                return
-            before = rows[-1].number
-            limit = limit - len(rows) if limit is not None else None
-
-    def _reflog_entry(self, row: ReflogRow) -> ReflogEntry:
-        move = row.move
-        message = move.message
-        if not message and move.operation in ("commit", "merge", "transplant") and move.after not in (None, NO_COMMIT):
-            message = self._objects.commit(move.after).message.partition("\n")[0] if move.after else ""
-        return ReflogEntry(
-            number=row.number,
-            reference=move.name,
-            type=ReferenceType(move.kind),
-            before=move.before.hex() if move.before is not None else None,
-            after=move.after.hex() if move.after is not None else None,
-            time=from_micros(move.time),
-            who=move.who,
-            operation=move.operation,
-            message=message,
-            request_id=move.request_id,
-        )
+        return reading.reflog(self._objects, self._store, name, limit)
 
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
@@ -402,9 +333,3 @@ class LocalRepository:
     def __exit__(self, *_: object) -> None:
         """See `Repository`."""
         self.close()
-
-
-def _unexpected_hash(name: str, expected: str, actual: Id) -> ReferenceMoved:
-    text = f"named-reference '{name}' is not at expected hash '{expected}', but at '{actual.hex()}'"
-    conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
-    return ReferenceMoved(f"N{text[1:]}.", [conflict], reference=name, head=actual.hex(), expected_hash=expected)

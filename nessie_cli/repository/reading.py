@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import is_deletion, meta_of, operations_of, root_of
+from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
 from nessie_cli.kernel.keylog import FindMarked, touching
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects, format_content_id, type_name
@@ -27,8 +27,10 @@ from nessie_cli.model import (
     Reference,
     ReferenceMetadata,
     ReferenceType,
+    ReflogEntry,
 )
 from nessie_cli.repository.base import AheadBehind
+from nessie_cli.store.base import ReflogRow, Store
 
 BATCH = 100
 """Keys whose contents are fetched together."""
@@ -138,6 +140,38 @@ def with_metadata(objects: Objects, reference: Reference, default: Reference) ->
         distance = ahead_behind(objects, id_, bytes.fromhex(default.hash))
         metadata = ReferenceMetadata(head, commit.height, distance.ahead, distance.behind, distance.common_ancestor)
     return Reference(reference.type, reference.name, reference.hash, metadata)
+
+
+def reflog(objects: Objects, store: Store, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:
+    """Moves of one reference or of all, newest first."""
+    before = None
+    while limit is None or limit > 0:
+        rows = store.reflog(name, before, min(limit or BATCH, BATCH))
+        for row in rows:
+            yield _reflog_entry(objects, row)
+        if len(rows) < min(limit or BATCH, BATCH):
+            return
+        before = rows[-1].number
+        limit = limit - len(rows) if limit is not None else None
+
+
+def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
+    move = row.move
+    message = move.message
+    if not message and move.operation in ("commit", "merge", "transplant") and move.after not in (None, NO_COMMIT):
+        message = objects.commit(move.after).message.partition("\n")[0] if move.after else ""
+    return ReflogEntry(
+        number=row.number,
+        reference=move.name,
+        type=ReferenceType(move.kind),
+        before=move.before.hex() if move.before is not None else None,
+        after=move.after.hex() if move.after is not None else None,
+        time=from_micros(move.time),
+        who=move.who,
+        operation=move.operation,
+        message=message,
+        request_id=move.request_id,
+    )
 
 
 def existing_commit(objects: Objects, id_: Id) -> Commit:
