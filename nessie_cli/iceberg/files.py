@@ -100,7 +100,7 @@ def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
         raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
     if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in properties:
         raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
-    if not urlsplit(uri).path.strip("/"):
+    if not _path_of(uri).strip("/"):
         raise InvalidInput(f"{shown(uri)}: names no file")
     try:
         return _read_through(load_file_io(dict(properties), uri), uri)
@@ -110,6 +110,14 @@ def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
         raise InvalidInput(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
     except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
         raise StoreUnavailable(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+
+
+def _path_of(uri: str) -> str:
+    """The path in a URI; raises `InvalidInput` for one that is none."""
+    try:
+        return urlsplit(uri).path
+    except ValueError as error:
+        raise InvalidInput(f"{shown(uri)}: is no URI: {_first_line(error)}") from None
 
 
 def _read_through(file_io: Any, uri: str) -> bytes:

@@ -33,11 +33,15 @@ class Outcome(NamedTuple):
 
 
 class Server:
-    """The process that command lines are forked from."""
+    """The process that command lines are forked from; it has loaded `more` modules as well."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("forking.py"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            [sys.executable, str(Path(__file__).with_name("forking.py")), *more],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         )
 
     def run(self, **request: Any) -> Outcome:

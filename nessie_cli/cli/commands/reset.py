@@ -22,6 +22,8 @@ def reset(
 
     call = Invocation.of(ctx)
     wanted = [ContentKey.parse(key) for key in keys or ()]
+    # Whatever can fail comes first: a failed command takes nothing out.
+    reference = call.reference_name() if call.wants_json else ""
     with BatchFile(call.need_workspace()).changing() as file:
         batch, done = settle(call, file)
         staged = batch.staged if batch else ()
@@ -32,7 +34,7 @@ def reset(
     if done is not None:
         call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}")
     if call.wants_json:
-        call.answer(batch_document(changed if left else None, call.reference_name()))
+        call.answer(batch_document(changed if left else None, reference))
     else:
         taken = len(staged) - len(left)
         call.say(f"{taken} operation{'' if taken == 1 else 's'} taken out, {len(left)} still staged")

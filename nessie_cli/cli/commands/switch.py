@@ -29,9 +29,10 @@ def switch(
     workspace = call.need_workspace()
     if len(given) > 1 or (create is None and not given):
         raise InvalidInput("write `nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [START]`")
+    # A batch that cannot be read is told before anything changes.
+    staged = _staged(call)
     reference = _create(call, create, given[0] if given else None) if create is not None else _existing(call, given[0])
     workspace.set_current_reference(reference.name)
-    staged = _staged(call)
     if call.wants_json:
         from nessie_cli.wire.encode import encode_single_reference
 

@@ -1,0 +1,70 @@
+"""The folder that is broken, and the process that command lines are forked from."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.cli import commands
+from tests.fuzz.wreckage import Folder
+from tests.transcripts.conftest import Nessie, Server, fresh
+
+LOADED = [f"{commands.__name__}.{module.name}" for module in pkgutil.iter_modules(commands.__path__) if module.name != "serve"]
+
+
+def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
+    """Put a table whose metadata file is not there, so that nothing of the network is asked for it."""
+    location = f"/nowhere/{snapshot}.json"
+    nessie.ok("content", "put", key, "--type", "iceberg-table", "--metadata-location", location, "--snapshot-id", str(snapshot), *more)
+
+
+def fill(nessie: Nessie) -> None:
+    """Two branches that are in conflict, a tag, a staged batch, one put aside, settings of both kinds, and files of many kinds."""
+    nessie.ok("init")
+    nessie.ok("content", "put", "db", "--type", "namespace", "-m", "a place")
+    table(nessie, "db.orders", 1, "-m", "orders")
+    table(nessie, "db.items", 1, "-m", "items")
+    nessie.ok("branch", "dev")
+    nessie.ok("tag", "v1")
+    table(nessie, "db.orders", 2, "-m", "here")
+    table(nessie, "db.orders", 3, "-m", "there", "--ref", "dev")
+    table(nessie, "db.more", 4)
+    nessie.ok("stash")
+    table(nessie, "db.items", 5)
+    nessie.ok("config", "set", "alias.lg", "log --oneline")
+    nessie.ok("config", "set", "author", "Ada", "--user")
+    work = nessie.folder
+    (work / "batch").write_text('[{"type": "DELETE", "key": {"elements": ["db", "items"]}}]')
+    (work / "content").write_text(
+        '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://x", "snapshotId": 1, "schemaId": 1, "specId": 1, "sortOrderId": 1}'
+    )
+    (work / "metadata").write_text('{"format-version": 2, "schemas": 7}')
+    (work / "binary").write_bytes(bytes(range(256)) * 8)
+    (work / "deep").write_text("[" * 100_000)
+    (work / "folder").mkdir()
+    (work / "loop").symlink_to("loop")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """One for all tests, which has loaded every command."""
+    server = Server(*LOADED)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
+    """What is copied; not to be changed."""
+    nessie = fresh(tmp_path_factory.mktemp("whole"), server)
+    fill(nessie)
+    return nessie.folder.parent
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Folder:
+    """A copy of it."""
+    return Folder(whole, tmp_path / "here")

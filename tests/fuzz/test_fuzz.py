@@ -1,0 +1,83 @@
+"""Whatever is typed, piped in, set or broken: a documented exit code, one line, no traceback; and where a command failed, nothing has changed.
+
+A case is made from the seed and its number alone. `NESSIE_FUZZ=SEED:FIRST:COUNT pytest tests/fuzz` runs others than the suite does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from typing import NamedTuple
+
+from tests.fuzz.lines import line
+from tests.fuzz.wreckage import Folder, environment, stdin
+from tests.transcripts.conftest import Outcome, Server
+
+SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_FUZZ", "20261122:0:120").split(":"))
+LONGEST = 60
+"""Seconds after which a command is taken for one that never ends."""
+CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8}
+CHANGED_NOTHING = CODES - {0, 8}
+
+
+class Case(NamedTuple):
+    """One command, and what it meets."""
+
+    words: list[str]
+    variables: dict[str, str]
+    given: str
+    broken: str
+
+
+def case(number: int, folder: Folder) -> Case:
+    """The case of this number; breaks the folder where it is one of those."""
+    chance = random.Random(f"{SEED}:{number}")
+    words = line(chance)
+    variables = environment(chance) if chance.random() < 0.3 else {}
+    given = stdin(chance)
+    broken = folder.break_something(chance) if chance.random() < 0.4 else "nothing"
+    return Case(words, variables, given, broken)
+
+
+def run(server: Server, folder: Folder, found: Case) -> Outcome:
+    home = folder.path / "home"
+    own = {"PATH": os.defpath, "HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "LOGNAME": "tester", "LC_ALL": "C.UTF-8"}
+    return server.run(args=found.words, cwd=str(folder.work), env={**own, **found.variables}, stdin=found.given, seconds=LONGEST)
+
+
+def faults(found: Case, outcome: Outcome) -> list[str]:
+    """What is wrong with how a command ended."""
+    said = [text for text in outcome.err.splitlines() if text.startswith("nessie: ")]
+    wrong = [word for word in ("Traceback", "internal error") if word in outcome.err]
+    if outcome.code not in CODES:
+        wrong.append(f"exit code {outcome.code}")
+    failed = outcome.code >= 2 and outcome.code != 8
+    if failed and len(said) != 1 and "Usage:" not in outcome.err:
+        wrong.append(f"{len(said)} lines that say what is wrong")
+    if outcome.code == 1 and not said and found.words[0] not in ("fsck", "diff"):
+        wrong.append("failed without a word")
+    if "--json" in found.words[: found.words.index("--") if "--" in found.words else None] and found.words[0] != "__complete":
+        try:
+            json.loads(outcome.out)
+        except ValueError:
+            wrong.append("stdout is no JSON document")
+    return wrong
+
+
+def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, folder) -> None:
+    print(f"NESSIE_FUZZ={SEED}:{FIRST}:{COUNT}")
+    complaints = []
+    for number in range(FIRST, FIRST + COUNT):
+        found = case(number, folder)
+        before = folder.state()
+        outcome = run(server, folder, found)
+        wrong = faults(found, outcome)
+        after = folder.state()
+        if outcome.code in CHANGED_NOTHING and after != before:
+            wrong.append(f"changed {[name for name in {*before, *after} if before.get(name) != after.get(name)]}")
+        if wrong:
+            complaints.append(f"NESSIE_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}")
+        if after != before or found.broken != "nothing":
+            folder.make_whole()
+    assert not complaints, f"{len(complaints)} of {COUNT}:\n" + "\n".join(complaints)
