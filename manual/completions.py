@@ -43,7 +43,7 @@ KINDS: Mapping[str, Kind] = {
     "WHEN": COLOR_CHOICES,
 }
 """What completes a word that help calls so."""
-FREE = frozenset({"CEL", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PORT", "S", "SQL", "T", "TIME", "UUID", "VALUE"})
+FREE = frozenset({"CEL", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PORT", "S", "SQL", "T", "TEMPLATE", "TIME", "UUID", "VALUE"})
 """Words that nothing can be offered for, except where the table below says otherwise."""
 _ORDERS = ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind")
 HERE: Mapping[tuple[str, str], Kind] = {
@@ -58,6 +58,9 @@ HERE: Mapping[tuple[str, str], Kind] = {
     ("content rename", "OLD"): "key",
     ("content rename", "NEW"): "key",
     ("commit", "A"): NOTHING,
+    ("content delete", "A"): NOTHING,
+    ("content put", "A"): NOTHING,
+    ("content replace", "A"): NOTHING,
     ("log", "P"): NOTHING,
     ("reflog", "REF"): "moved",
     ("undo", "REF"): "moved",

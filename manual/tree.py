@@ -22,7 +22,7 @@ class Option(NamedTuple):
     default: str
 
 
-HELP = Option(("--help",), "", (), many=False, help="Show what the command takes, with examples, and end.", default="")
+HELP = Option(("-h", "--help"), "", (), many=False, help="Show what the command takes, with examples, and end.", default="")
 VERSION = Option(("--version",), "", (), many=False, help="Print the versions of nessie, of Python and of the store's format, and end.", default="")
 """Options that the parser has no line for: the first one stands behind every command, the other one behind `nessie` alone."""
 

@@ -202,9 +202,10 @@ class References(wire.Page):
 
 
 class DeletedReferences(TypedDict):
-    """References that were deleted, where several were named."""
+    """References that were deleted, where several were named; `errors` where some could not be."""
 
     references: list[wire.Reference]
+    errors: NotRequired[list[wire.Error]]
 
 
 class Reflog(wire.Page):
@@ -297,7 +298,7 @@ ANSWERS: Mapping[str, Answer] = {
     "stash apply": _STASH,
     "stash drop": _STASH,
     "log": Answer((Log,), Logged),
-    "show": Answer((ShownCommit,)),
+    "show": Answer((ShownCommit, ShownContent)),
     "diff": Answer((Diff,), wire.DiffEntry),
     "blame": Answer((Blame,), BlamedEntry),
     "branch": _REFERENCES,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -24,6 +26,7 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
 """The first line that fits decides; what is in none of them is 1."""
 
 FAILED = 1
+PARTLY_DONE = 8
 INTERRUPTED = 130
 
 
@@ -40,6 +43,13 @@ def report(error: BaseException, call: Invocation) -> int:
     fault = fault_of(error)
     _write(fault, call)
     return next((code for kind, code in EXIT_CODES if isinstance(fault, kind)), FAILED)
+
+
+def partly_done(failures: Sequence[errors.NessieError], call: Invocation) -> NoReturn:
+    """Tell what could not be done of a piece of work with many parts, one line each, and end; what was done has been told before."""
+    for failure in failures:
+        _write(failure, call)
+    raise typer.Exit(PARTLY_DONE)
 
 
 def _report_usage(error: TyperException, call: Invocation) -> int:

@@ -72,7 +72,7 @@ class LazyGroup(TyperGroup):
                 run_plugin(ctx.obj, args)
             from nessie_cli.cli.unknown_words import unknown_command
 
-            ctx.fail(unknown_command(args[0], self.list_commands(ctx), ctx.command_path))
+            ctx.fail(unknown_command(args, self.list_commands(ctx), ctx.command_path))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -119,6 +119,8 @@ def root() -> LazyGroup:
         help="Git for a data lake's catalog: branches, tags, commits and merges over tables and views.",
         no_args_is_help=True,
         rich_markup_mode=None,
+        # The commands below take it over.
+        context_settings={"help_option_names": ["-h", "--help"]},
         epilog="`nessie COMMAND --help` explains one command and shows examples, such as: nessie init, nessie log -n 5 --oneline.",
     )
     group.params.extend(global_parameters(hidden=False))

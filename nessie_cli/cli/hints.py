@@ -18,13 +18,21 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
         return [f"  {hash_[:16]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
         return _unrelated(error) or _near_names(error, call)
-    if isinstance(error, errors.StoreNotFound) and "nessie init" not in error.message:
-        return ["`nessie init --store URL` makes a store"]
+    if isinstance(error, errors.StoreNotFound):
+        return ["`nessie init --store URL` makes a store"] if "nessie init" not in error.message else _of_pynessie()
     if isinstance(error, errors.OutcomeUnknown):
         return ["Repeat the command: it asks the store what became of it before anything is written again"]
     if isinstance(error, errors.DamagedObject):
         return ["`nessie fsck` lists everything that is damaged"]
     return []
+
+
+def _of_pynessie() -> list[str]:
+    """Where to put what pynessie's own settings say; they are not read."""
+    from nessie_cli.workspace.user import user_config_path
+
+    path = user_config_path().with_name("config.yaml")
+    return [f"{path} is pynessie's and not read; `nessie config set profile.NAME.store URL --user` names a server"] if path.is_file() else []
 
 
 def _unrelated(error: errors.NotFound) -> list[str]:
@@ -44,5 +52,7 @@ def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:
             known = [reference.name for reference in islice(repository.references(), MOST_NAMES)]
     except errors.NessieError:
         return []
+    if error.name in known:
+        return [f"{call.head} has it"]
     found = did_you_mean(error.name, known)
     return [found.removeprefix("; ").capitalize()] if found else []

@@ -9,7 +9,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.reference_listing import Listed, existing, list_references
 from nessie_cli.cli.walks import only_references_to
 from nessie_cli.cli.words import confirm, refuse_empty
-from nessie_cli.errors import AlreadyExists, InvalidInput, NotFound, ReferenceNotFound
+from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, NotAllowed, NotFound, ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_single_reference
@@ -112,20 +112,28 @@ def _expected(call: Invocation, reference: Reference, wishes: Wishes) -> str:
 
 
 def _delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    """Delete those that can be deleted; where some cannot, the others go all the same, and the end is "partly done"."""
     if not wishes.words or (wishes.expected_hash and len(wishes.words) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
-    found = list(_to_delete(call, type_, wishes))
+    failures: list[NessieError] = []
+    found = list(_to_delete(call, type_, wishes, failures))
     names = {reference.name for reference in found}
     if call.workspace and call.workspace.current_reference() in names:
         raise InvalidInput(f"'{call.workspace.current_reference()}' is the current reference of this workspace; `nessie switch` to another one first")
     lost = [reference.name for reference in found if only_references_to(call.repository(), reference.hash, names)]
     if lost and not wishes.dry_run:
         confirm(call, f"Only {', '.join(lost)} leads to some commits. Delete?", yes=wishes.yes)
-    deleted = [reference if wishes.dry_run else _delete_one(call, reference, wishes) for reference in found]
-    _report_deleted(call, deleted, lost, wishes)
+    deleted = list(_deleted(call, found, wishes, failures))
+    if failures and not deleted:
+        raise failures[0]
+    _report_deleted(call, deleted, [name for name in lost if name in {reference.name for reference in deleted}], wishes, failures)
+    if failures:
+        from nessie_cli.cli.failures import partly_done
+
+        partly_done(failures, call)
 
 
-def _to_delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> Iterator[Reference]:
+def _to_delete(call: Invocation, type_: ReferenceType, wishes: Wishes, failures: list[NessieError]) -> Iterator[Reference]:
     """All of them are looked up before the first one goes."""
     default = call.repository().config().default_branch
     for name in dict.fromkeys(wishes.words):
@@ -133,19 +141,29 @@ def _to_delete(call: Invocation, type_: ReferenceType, wishes: Wishes) -> Iterat
             raise InvalidInput(f"'{name}' is the default branch of this repository; it cannot be deleted")
         try:
             yield existing(call, type_, name)
-        except ReferenceNotFound:
-            if not wishes.if_exists:
-                raise
+        except ReferenceNotFound as error:
+            failures += [] if wishes.if_exists else [error]
 
 
-def _delete_one(call: Invocation, reference: Reference, wishes: Wishes) -> Reference:
-    return call.repository().delete_reference(reference.name, expected_hash=_expected(call, reference, wishes))
+def _deleted(call: Invocation, found: list[Reference], wishes: Wishes, failures: list[NessieError]) -> Iterator[Reference]:
+    for reference in found:
+        try:
+            if not wishes.dry_run:
+                call.repository().delete_reference(reference.name, expected_hash=_expected(call, reference, wishes))
+            yield reference
+        except (NotAllowed, NotFound, ReferenceConflict) as error:
+            failures.append(error)
 
 
-def _report_deleted(call: Invocation, deleted: list[Reference], lost: list[str], wishes: Wishes) -> None:
+def _report_deleted(call: Invocation, deleted: list[Reference], lost: list[str], wishes: Wishes, failures: list[NessieError]) -> None:
     if call.wants_json:
         documents = [encode_single_reference(reference) for reference in deleted]
-        call.answer(documents[0] if len(documents) == 1 else {"references": [document["reference"] for document in documents]})
+        many = {"references": [document["reference"] for document in documents]}
+        if failures:
+            from nessie_cli.wire.facts import error_with_facts
+
+            many["errors"] = [error_with_facts(error) for error in failures]
+        call.answer(documents[0] if len(documents) == 1 and not failures else many)
         return
     for reference in deleted:
         verb = "would delete" if wishes.dry_run else "deleted"

@@ -113,7 +113,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "branch": CommandEntry("branch", "branch", "List, create, delete, rename or assign branches.", REFERENCES),
     "tag": CommandEntry("tag", "tag", "List, create, delete, rename or assign tags.", REFERENCES),
     "merge": CommandEntry("merge", "merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
-    "resolve": CommandEntry("resolve", "resolve", "Settle the conflicts of the staged batch or of a merge, one by one.", REFERENCES),
+    "resolve": CommandEntry("resolve", "resolve", "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
     "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "blame": CommandEntry("blame", "blame", "Show for each key the commit that changed it last.", HISTORY),

@@ -70,7 +70,9 @@ def _log(words: Words) -> Words:
     return found
 
 
-_LOG_VALUES = frozenset({"-n", "--skip", "--since", "--until", "--after", "--before", "--author", "--committer", "--grep", "--filter", "--format"})
+_LOG_VALUES = frozenset(
+    {"-n", "--skip", "--since", "--until", "--after", "--before", "--author", "--committer", "--grep", "--filter", "--format", "--pretty"}
+)
 _REVISION_OPTIONS = frozenset({"--merged", "--no-merged", "--contains", "--no-contains", "--points-at"})
 
 
@@ -85,4 +87,27 @@ def _listing(words: Words) -> Words:
     return found
 
 
-HABITS: dict[str, Callable[[Words], Words]] = {"config": _config, "stash": _stash, "log": _log, "branch": _listing, "tag": _listing}
+def _content(words: Words) -> Words:
+    """The `-r REF` of pynessie and its `content commit`: with `-R` a deletion, else a put of the content that stdin holds (`-i`)."""
+    if words[:1] not in (["commit"], ["view"], ["list"]):
+        return words
+    end = words.index("--") if "--" in words else len(words)
+    found = ["--ref" if word == "-r" and place < end else word for place, word in enumerate(words)]
+    if found[0] != "commit":
+        return found
+    options = {"-c": "--expected-hash", "--condition": "--expected-hash"}
+    flags = {"-R", "--remove-key", "-i", "--stdin", "-s", "--expect-same-content"}
+    rest = [options.get(word, word) for word in found[1:] if word not in flags]
+    if {"-R", "--remove-key"} & set(found):
+        return ["delete", *rest]
+    return ["put", *rest, "--content", "-"] if {"-i", "--stdin"} & set(found) else words
+
+
+HABITS: dict[str, Callable[[Words], Words]] = {
+    "branch": _listing,
+    "config": _config,
+    "content": _content,
+    "log": _log,
+    "stash": _stash,
+    "tag": _listing,
+}

@@ -13,6 +13,7 @@ import typer
 
 from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, settle, submit, submit_file
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.batch import Batch, BatchFile
 from nessie_cli.workspace.staging import StagedList, State
@@ -27,6 +28,7 @@ ExpectedHash = Annotated[
     str | None,
     typer.Option(metavar="HASH", help="Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
 ]
+Author = Annotated[list[str] | None, typer.Option(metavar="A", help="With -m: an author; repeat it.", show_default=False)]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, such as db.sales.orders.", show_default=False)]
 Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys.", show_default=False)]
 
@@ -35,12 +37,13 @@ Change = Callable[[StagedList, State], StagedList]
 
 
 class Step(NamedTuple):
-    """One staging step: the change, the keys it looks at, the message of `-m`, the commit whose state is expected."""
+    """One staging step: the change, the keys it looks at, the message of `-m`, the commit whose state is expected, the authors of the commit."""
 
     change: Change
     keys: Iterable[ContentKey]
     message: list[str] | None
     expected_hash: str | None
+    authors: list[str] | None = None
 
 
 class _Place(NamedTuple):
@@ -53,7 +56,9 @@ def stage(call: Invocation, step: Step) -> None:
     from nessie_cli.cli.commit_meta import message_of, meta_of
 
     message = message_of(step.message, None)
-    meta = meta_of(call, message) if message is not None else None
+    if step.authors and message is None:
+        raise InvalidInput("--author belongs to -m: what is only staged has no author yet")
+    meta = meta_of(call, message, authors=step.authors) if message is not None else None
     branch = call.reference_name()
     submission = Submission(branch, meta) if meta is not None else None
     if call.workspace is None and submission is not None:

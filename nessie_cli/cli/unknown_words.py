@@ -25,7 +25,11 @@ ELSEWHERE: Mapping[str, str] = {
     "mv": "content rename",
     "put": "content put",
     "rebase": "transplant",
-    "remote": "config set store",
+    "remote": "config get store",
+    "remote add": "config set store URL",
+    "remote set-head": "switch",
+    "remote set-url": "config set store URL",
+    "remote show": "config get store",
     "rename": "content rename",
     "rm": "content delete",
     "unstage": "reset",
@@ -36,7 +40,7 @@ ELSEWHERE: Mapping[str, str] = {
 """What users of git, Dolt, lakeFS and the original's clients type, and the command that does it here."""
 INSIDE_CONTENT: Mapping[str, str] = {
     "add": "content put",
-    "commit": "commit",
+    "commit": "content put KEY --content FILE -m MSG",
     "drop": "content delete",
     "get": "content show",
     "ls": "content list",
@@ -48,12 +52,14 @@ INSIDE_CONTENT: Mapping[str, str] = {
 """The same behind `nessie content`."""
 
 
-def unknown_command(word: str, known: Sequence[str], path: str) -> str:
-    """The message; `path` is the command so far, such as `nessie content`."""
+def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> str:
+    """The message for a word that is no command, and the words behind it; `path` is the command so far, such as `nessie content`."""
+    word = words[0]
     of_root = path == "nessie"
     table = ELSEWHERE if of_root else INSIDE_CONTENT if path.endswith(" content") else {}
-    if word in table:
-        return f"no such command '{word}'; it is `nessie {table[word]}` here"
+    for said in (" ".join(words[:2]), word):
+        if said in table:
+            return f"no such command '{said}'; it is `nessie {table[said]}` here"
     return f"no such command '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
@@ -17,6 +19,28 @@ def split_keys(call: Invocation, words: Sequence[str], most: int, usage: str) ->
     if len(before) > most:
         raise InvalidInput(f"{before[most]!r} is one word too many: {usage}")
     return before, [ContentKey.parse(word) for word in words[len(words) - behind :]]
+
+
+def split_content(word: str) -> tuple[str | None, ContentKey] | None:
+    """`REV:KEY` in two, as git writes it (`:KEY` is at the current reference); None for any other word, such as one whose colons are of a time."""
+    if ":" not in word or _revision(word):
+        return None
+    for place in range(len(word) - 1, -1, -1):
+        if word[place] == ":" and (place == 0 or _revision(word[:place])):
+            with suppress(InvalidInput):
+                return word[:place] or None, ContentKey.parse(word[place + 1 :])
+    return None
+
+
+def _revision(text: str) -> bool:
+    """Whether a text can be a revision; times are only read."""
+    from nessie_cli import commitspec
+
+    try:
+        commitspec.parse(text if text[:1] not in "~^*@" else f"{commitspec.HEAD}{text.removeprefix('@')}", datetime.now(UTC))
+    except InvalidInput:
+        return False
+    return True
 
 
 def refuse_empty(usage: str, *words: str | None) -> None:

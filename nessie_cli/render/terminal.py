@@ -93,7 +93,7 @@ class Terminal:
         """An instant: how long ago for a person, ISO for a program; an empty text where there is none."""
         if when is None or not self.is_terminal:
             return instant(when) or ""
-        return ago(when, self._now or datetime.now(UTC))
+        return ago(when, self.now)
 
     # -- writing ------------------------------------------------------------------------------------------------------------------
 
@@ -128,6 +128,15 @@ class Terminal:
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
         """One record per line with tabs between its cells, on a terminal as well."""
         self._write(("\t".join(self._painted([cell]) for cell in record) for record in records), paged=paged)
+
+    def print_texts(self, texts: Iterable[str]) -> None:
+        """Texts that are ready: what they hold of stored data has been made visible already. They may be long, so they go through the pager."""
+        self._write((line for text in texts for line in text.split("\n")), paged=True)
+
+    @property
+    def now(self) -> datetime:
+        """What relative times are counted from."""
+        return self._now or datetime.now(UTC)
 
     def _painted(self, line: Line) -> str:
         if not self.colored:

@@ -36,9 +36,9 @@ class Moves:
         found = self._at_expected(name, expected_hash)
         after = self._revisions.commit_id(target)
         settings = self._store.settings()
-        protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges")
+        protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges", found.kind)
         if not self._lineages.is_ancestor(found.target, after):
-            protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD")
+            protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD", found.kind)
         self._write(self._move(found, found.target, after, "assign"))
         return Reference(ReferenceType(found.kind), found.name, after.hex())
 
@@ -47,7 +47,7 @@ class Moves:
         check_new_reference_name(new)
         found = self._at_expected(old, expected_hash)
         self._refuse_default(found.name, "renamed")
-        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be renamed")
+        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be renamed", found.kind)
         renamed = StoredReference(new, found.kind, found.target)
         self._write(self._move(renamed, None, found.target, "rename"), self._move(found, found.target, None, "rename"))
         return as_reference(renamed)
@@ -56,7 +56,7 @@ class Moves:
         """Delete a reference; what it was."""
         found = self._revisions.reference(name)
         self._refuse_default(found.name, "deleted")
-        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be deleted")
+        protection.refuse(self._store.settings(), found.name, protection.NO_DELETE, "it cannot be deleted", found.kind)
         found = self._at_expected(name, expected_hash)
         self._write(self._move(found, found.target, None, "delete"))
         return as_reference(found)

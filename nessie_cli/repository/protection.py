@@ -1,7 +1,7 @@
-"""Protected branches: rules kept in the repository itself, as settings `protect.PATTERN`, so that every client meets them.
+"""Protected branches and tags: rules kept in the repository itself, as settings `protect.PATTERN`, so that every client meets them.
 
 A value lists rules separated by commas: `no-delete` (neither deleted nor renamed), `no-rewind` (assigned only to descendants), `merge-only` (changed
-by merges alone). The pattern is a branch name, or a glob such as `release/*`; of several that match, all count.
+by merges alone). The pattern is the name of a branch or tag, or a glob such as `release/*`; of several that match, all count.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _rules(value: str) -> list[str]:
     return [rule.strip() for rule in value.split(",") if rule.strip()]
 
 
-def refuse(settings: Mapping[str, str], branch: str, rule: str, what: str) -> None:
-    """Raise `NotAllowed` where a rule protects a branch; `what` says what was tried."""
+def refuse(settings: Mapping[str, str], reference: str, rule: str, what: str, kind: str = "branch") -> None:
+    """Raise `NotAllowed` where a rule protects a branch or tag (`kind`); `what` says what was tried."""
     for name, value in settings.items():
-        if name.startswith(PREFIX) and fnmatchcase(branch, name[len(PREFIX) :]) and rule in _rules(value):
-            raise NotAllowed(f"branch '{branch}' is protected ({name} = {value}): {what}")
+        if name.startswith(PREFIX) and fnmatchcase(reference, name[len(PREFIX) :]) and rule in _rules(value):
+            raise NotAllowed(f"{kind.lower()} '{reference}' is protected ({name} = {value}): {what}")

@@ -42,7 +42,7 @@ KNOWN = (
 )
 REPOSITORY = (
     Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
-    Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch or pattern of branches: no-delete, no-rewind, merge-only."),
+    Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
 )
 _OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author"}
 """What users of other programs write."""

@@ -116,17 +116,6 @@ def test_two_branches_that_cover_each_other_are_lost_together(nessie, catalog) -
     assert nessie("branch", "-d", "copy", "feature").err.count("nothing else leads") == 2
 
 
-def test_several_are_all_looked_up_before_the_first_goes(nessie, catalog) -> None:
-    for name in ("a", "b", "c"):
-        catalog.branch(name)
-    assert nessie("branch", "-d", "a", "nowhere", "b").code == 4
-    assert names(nessie("branch")) == ["a", "b", "c", "main"]
-    found = nessie("branch", "-d", "a", "b", "--json").json
-    assert [reference["name"] for reference in found["references"]] == ["a", "b"]
-    assert nessie("branch", "-d", "c", "--json").json["reference"]["name"] == "c"
-    assert names(nessie("branch")) == ["main"]
-
-
 def test_what_must_stay_stays(nessie, catalog) -> None:
     catalog.branch("feature")
     assert "default branch" in nessie("branch", "-d", "main").err
@@ -235,3 +224,37 @@ def test_what_does_not_fit_together_is_refused(nessie, catalog, argv) -> None:
     ran = nessie("branch", *argv)
     assert (ran.code, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1
+
+
+def test_of_several_the_others_are_deleted_where_one_cannot_be(nessie, catalog) -> None:
+    for name in ("a", "b", "keep"):
+        catalog.branch(name)
+    catalog.repository.put_setting("protect.keep", "no-delete")
+    ran = nessie("branch", "-d", "a", "nowhere", "keep", "b", "--json")
+    assert ran.code == 8
+    assert [reference["name"] for reference in ran.json["references"]] == ["a", "b"]
+    assert [error["errorCode"] for error in ran.json["errors"]] == ["REFERENCE_NOT_FOUND", "FORBIDDEN"]
+    assert [line for line in ran.err.splitlines() if line.startswith("nessie: ")] == [f"nessie: {error['message']}" for error in ran.json["errors"]]
+    assert [reference.name for reference in catalog.repository.references()] == ["keep", "main", "v1"]
+
+
+def test_where_none_can_be_deleted_the_reason_decides(nessie, catalog) -> None:
+    assert nessie("branch", "-d", "nowhere", "nor-here").code == 4
+    assert nessie("branch", "-d", "nowhere", "main").code == 2
+    catalog.branch("a")
+    assert nessie("branch", "-d", "a", "nowhere", "--if-exists").code == 0
+
+
+def test_a_protected_tag_is_called_a_tag(nessie, catalog) -> None:
+    catalog.repository.put_setting("protect.v*", "no-delete")
+    ran = nessie("tag", "-d", "v1")
+    assert (ran.code, "nessie: tag 'v1' is protected" in ran.err) == (6, True)
+
+
+def test_what_several_and_one_answer(nessie, catalog) -> None:
+    for name in ("a", "b", "c"):
+        catalog.branch(name)
+    found = nessie("branch", "-d", "a", "b", "--json").json
+    assert [reference["name"] for reference in found["references"]] == ["a", "b"]
+    assert nessie("branch", "-d", "c", "--json").json["reference"]["name"] == "c"
+    assert names(nessie("branch")) == ["main"]

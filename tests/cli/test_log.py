@@ -162,3 +162,24 @@ def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history
     loaded = set(ran.stderr.split())
     assert "nessie_cli.store.sqlite" in loaded
     assert not loaded & UNUSED
+
+
+def test_a_template_of_one_s_own(nessie, catalog) -> None:
+    head = catalog.head("main")
+    assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [f"{head}|{head[:8]}|tables|with a body|Eva|eva@example.org|etl"]
+    assert nessie("log", "-n", "1", "--format", "%at%x09%aI%x09%D%%").lines[0].endswith("\tHEAD -> main, tag: v1%")
+    assert nessie("log", "--pretty=format:%s%n-", "--reverse").lines == ["namespace", "-", "tables", "-"]
+    assert nessie("log", "-n", "1", "--format", "<%B>").lines == ["<tables", "", "with a body>"]
+    assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [catalog.repository.resolve("main~1").hash[:8]]
+    assert nessie("log", "--format", "oneline").out == nessie("log", "--oneline").out
+
+
+def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_raw(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2, author="\x1b[31mEve\t")
+    assert nessie("log", "-n", "1", "--format", "%x09\x1b%an").out == "\t\x1b\\x1b[31mEve\\t\n"
+
+
+@pytest.mark.parametrize("words", [["%q"], ["%"], ["%xzz"], ["%s", "--graph"], ["%s", "--json"], ["%s", "-p"]])
+def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
+    ran = nessie("log", "--format", *words)
+    assert (ran.code, "--format" in ran.err) == (2, True)

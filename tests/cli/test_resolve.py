@@ -227,3 +227,60 @@ def test_deleting_and_putting_of_others_is_nothing_to_settle(nessie, catalog) ->
     catalog.commit("main", "other", Delete(key("db.items")), Put(key("db.more"), table("m", 1)))
     ran = nessie("resolve")
     assert (ran.code, staged(nessie)) == (0, ["db.orders"])
+
+
+# -- transplants and reverts ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_transplant_by_options(nessie, merging) -> None:
+    assert nessie("resolve", "transplant", "v1..feature", "--theirs", "db.orders", "--ours", "db.items").code == 0
+    assert snapshots(merging) == (20, 30)
+    assert merging.snapshot("main", "db.new") == 5
+
+
+def test_a_transplant_onto_another_branch_asks_on_a_terminal(nessie, merging) -> None:
+    nessie("branch", "release", "main")
+    code, seen = answering("o\nt\n", "resolve", "cherry-pick", "v1..feature", "--onto", "release")
+    assert (code, seen.count("VALUE_DIFFERS")) == (0, 2)
+    assert {merging.snapshot("release", "db.orders"), merging.snapshot("release", "db.items")} == {20, 30}
+    assert snapshots(merging) == (30, 30)
+
+
+def test_a_transplant_whose_conflict_is_skipped_is_not_done(nessie, merging) -> None:
+    head = merging.head("main")
+    code, _ = answering("s\nt\n", "resolve", "transplant", "v1..feature")
+    assert (code, merging.head("main")) == (3, head)
+
+
+@pytest.fixture
+def changed_since(catalog):
+    """Two tables were updated by one commit, and one of them again since."""
+    for snapshot, names in ((20, ("db.orders", "db.items")), (30, ("db.orders",))):
+        found = {name: catalog.repository.content("main", key(name)) for name in names}
+        catalog.commit("main", f"to {snapshot}", *(Put(key(name), table(name, snapshot, found[name].id)) for name in names))
+    return catalog
+
+
+def test_a_revert_by_options(nessie, changed_since) -> None:
+    assert nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0
+    assert snapshots(changed_since) == (30, 1)
+    assert changed_since.repository.commit_at("main").meta.message == "half of it"
+
+
+def test_a_revert_asks_on_a_terminal(nessie, changed_since) -> None:
+    code, seen = answering("t\n", "resolve", "revert", "main~1")
+    assert (code, "VALUE_DIFFERS" in seen) == (0, True)
+    assert snapshots(changed_since) == (1, 1)
+    assert changed_since.repository.commit_at("main").meta.subject == 'Revert "to 20"'
+
+
+def test_a_revert_whose_conflict_is_skipped_is_not_done(nessie, changed_since) -> None:
+    head = changed_since.head("main")
+    code, _ = answering("s\n", "resolve", "revert", "main~1")
+    assert (code, changed_since.head("main")) == (3, head)
+
+
+def test_a_revert_of_which_nothing_is_left_is_told(nessie, changed_since) -> None:
+    changed_since.update("main", "db.items", 31)
+    ran = nessie("resolve", "revert", "main~2", "--ours", "db.orders", "--ours", "db.items")
+    assert (ran.code, "nothing is left" in ran.err) == (2, True)

@@ -62,3 +62,20 @@ def test_wrong_input(nessie, changed, argv, code, said) -> None:
     ran = nessie("show", *argv)
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
+
+
+def test_git_s_form_of_a_content_at_a_revision(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    assert nessie("show", "main:db.orders") == nessie("content", "show", "db.orders", "main")
+    assert nessie("show", ":db.orders") == nessie("content", "show", "db.orders")
+    assert nessie("show", "v1:db.orders", "--json").json["content"]["snapshotId"] == 1
+    assert nessie("show", "main~1:db.orders", "--json").json["content"]["snapshotId"] == 1
+    assert nessie("show", "main*9999-01-01T00:00:00Z:db.orders", "--json").json["content"]["snapshotId"] == 2
+    assert nessie("show", "main*9999-01-01T00:00:00Z", "--json").json["commitMeta"]["message"] == "update db.orders"
+
+
+def test_a_content_that_is_only_elsewhere_is_said_to_be_there(nessie, catalog) -> None:
+    catalog.create("main", "db.more")
+    ran = nessie("show", "v1:db.more")
+    assert (ran.code, "main has it" in ran.err) == (4, True)
+    assert nessie("show", "nowhere:db.more").code == 4

@@ -1,6 +1,6 @@
 """Whatever is typed, piped in, set or broken: a documented exit code, one line, no traceback; and where a command failed, nothing has changed.
 
-A case is made from the seed and its number alone. `NESSIE_FUZZ=SEED:FIRST:COUNT pytest tests/fuzz` runs others than the suite does.
+A case is made from the seed and its number alone. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest tests/fuzz` runs others than the suite does.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.fuzz.lines import line
 from tests.fuzz.wreckage import Folder, environment, stdin
 from tests.transcripts.conftest import Outcome, Server
 
-SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_FUZZ", "20261122:0:120").split(":"))
-LONGEST = 60
+SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_TEST_FUZZ", "20261122:0:120").split(":"))
+LONGEST = 120
 """Seconds after which a command is taken for one that never ends."""
 CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8}
 CHANGED_NOTHING = CODES - {0, 8}
@@ -66,7 +66,7 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
 
 
 def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, folder) -> None:
-    print(f"NESSIE_FUZZ={SEED}:{FIRST}:{COUNT}")
+    print(f"NESSIE_TEST_FUZZ={SEED}:{FIRST}:{COUNT}")
     complaints = []
     for number in range(FIRST, FIRST + COUNT):
         found = case(number, folder)
@@ -77,7 +77,7 @@ def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, 
         if outcome.code in CHANGED_NOTHING and after != before:
             wrong.append(f"changed {[name for name in {*before, *after} if before.get(name) != after.get(name)]}")
         if wrong:
-            complaints.append(f"NESSIE_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}")
+            complaints.append(f"NESSIE_TEST_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}")
         if after != before or found.broken != "nothing":
             folder.make_whole()
     assert not complaints, f"{len(complaints)} of {COUNT}:\n" + "\n".join(complaints)

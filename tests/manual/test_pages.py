@@ -81,7 +81,7 @@ def test_every_command_has_a_page(tree):
 def test_every_option_that_help_lists_is_on_the_page(tree, nothing):
     from manual.tree import every
 
-    elsewhere = {"--help", "--store", "--ref", "--json"}
+    elsewhere = {"-h", "--help", "--store", "--ref", "--json"}
     missing = []
     for command in every(tree):
         section = nothing.ok(*command.path, "--help").out.partition("Options:\n")[2].partition("\n\n")[0]

@@ -45,6 +45,7 @@ def content_put(
     existing: Annotated[bool, typer.Option("--existing", help="Insist on updating: the key must exist.")] = False,
     expected_hash: staging.ExpectedHash = None,
     message: staging.Message = None,
+    author: staging.Author = None,
 ) -> None:
     """Stage a content: create the key, or update it under the content id that it has.
 
@@ -67,7 +68,7 @@ def content_put(
         _check_id(content, current, wanted)
         return put(staged, wanted, content, state)
 
-    staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash))
+    staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash, author))
 
 
 def _check_id(content: Content, current: Content | None, key: ContentKey) -> None:
@@ -100,6 +101,7 @@ def content_replace(
     content_id: f.ContentId = None,
     expected_hash: staging.ExpectedHash = None,
     message: staging.Message = None,
+    author: staging.Author = None,
 ) -> None:
     """Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is."""
     wanted = ContentKey.parse(key)
@@ -108,4 +110,4 @@ def content_replace(
         content = f.content_of(wanted, ctx.params, None)
         return replace(staged, wanted, content, state, content.id or str(uuid.uuid4()), afresh=bool(expected_hash))
 
-    staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash))
+    staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash, author))

@@ -17,6 +17,7 @@ EXAMPLES = (
     "nessie log -n 5 --oneline",
     "nessie log --graph --all",
     "nessie log main..feature --stat",
+    "nessie log --format '%h %ar %an%x09%s' -n 3",
     "nessie log --since '2 days ago' --author etl -- db.sales",
     "nessie log --filter \"commit.message.startsWith('load') && commit.author != ''\"",
 )
@@ -65,6 +66,7 @@ def log(
     ignore_case: Annotated[bool, typer.Option("-i", "--ignore-case", help="Upper and lower case are the same in these expressions.")] = False,
     filter_: Filter = None,
     merges: Annotated[bool | None, typer.Option("--merges/--no-merges", help="Only merges, or none.", show_default=False)] = None,
+    format_: Annotated[str | None, typer.Option("--format", "--pretty", metavar="TEMPLATE", help="As this says, with git's placeholders.")] = None,
     first_parent: Annotated[bool, typer.Option("--first-parent", help="Do not follow merged branches.")] = False,
     reverse: Annotated[bool, typer.Option("--reverse", help="Oldest first.")] = False,
     extended: Annotated[bool, typer.Option("-x", "--extended", help="The operations as well, in JSON.")] = False,
@@ -72,13 +74,17 @@ def log(
 ) -> None:
     """Show the history, newest commit first.
 
-    Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. Out of a terminal a line is: hash, time, author, subject.
+    TEMPLATE is a text with %H %h %P %p (hash, parents), %s %b %B (message), %an %ae %ad %ar %at (author, time; %c. the committer), %d %D
+    (references), %n, %%, %xNN. Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. Out of a terminal a line is: hash, time,
+    author, subject.
     """
     call = Invocation.of(ctx)
     refuse_empty("an option without its value", since, until, grep, filter_, *author or (), *committer or ())
     before, keys = split_keys(call, [*([revision] if revision else []), *(words or [])], 1, USAGE)
     if (graph and reverse) or (all_ and before):
         raise InvalidInput("--graph and --reverse exclude each other" if graph else "--all takes no revision: it starts at every reference")
+    if format_ is not None and (call.wants_json or graph or stat or patch or name_status):
+        raise InvalidInput("--format says all of what is shown: it excludes --json, --graph, --stat, --name-status and -p")
     which = Which(before, keys, all_, first_parent, since, until, author, committer, grep, ignore_case, filter_, merges, extended)
     commits = _commits(call, which)
     found = filters.select(commits, _tests(call, which), limit, skip)
@@ -86,9 +92,12 @@ def log(
         chosen: Iterable[LogEntry] = (entry for entry, passed in found if passed)
         _answer(call, chosen, commits, reverse=reverse, stat=stat, diffs=patch or name_status)
         return
+    if format_ is not None and format_ != "oneline":
+        _print_filled(call, (entry for entry, passed in found if passed), format_, reverse=reverse)
+        return
     from nessie_cli.render.history import LogForm
 
-    form = LogForm(oneline=oneline, graph=graph, stat=stat, names=name_status, patch=patch)
+    form = LogForm(oneline=oneline or format_ is not None, graph=graph, stat=stat, names=name_status, patch=patch)
     _print(call, ((entry, passed) for entry, passed in found if passed or graph), form, reverse=reverse)
 
 
@@ -130,6 +139,15 @@ def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], form: Any, 
     # Names of references are for people: a program that wants them asks for the references.
     names = Names(repository.references(), call.head.name) if call.out.is_terminal else Names()
     print_log(reversed(list(logged)) if reverse else logged, form, call.out, names)
+
+
+def _print_filled(call: Invocation, found: Iterable[LogEntry], text: str, *, reverse: bool) -> None:
+    from nessie_cli.render.history import Names
+    from nessie_cli.render.templates import Template
+
+    template = Template(text)
+    names = Names(call.repository().references(), call.head.name) if template.names_references else Names()
+    call.out.print_texts(template.filled(entry, names, call.now) for entry in (reversed(list(found)) if reverse else found))
 
 
 def _answer(call: Invocation, found: Iterable[LogEntry], rest: Iterator[LogEntry], *, reverse: bool, stat: bool, diffs: bool) -> None:

@@ -1,35 +1,37 @@
 """`nessie resolve`."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.commands.merge import ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import Choices, contents_of_files, merge_options, show_result
-from nessie_cli.cli.resolving import Choice, Decisions
+from nessie_cli.cli.merging import Choices, contents_of_files, merge_options
+from nessie_cli.cli.resolving import Decisions
+from nessie_cli.cli.settling import Work, settle_batch, settle_merge
 from nessie_cli.cli.words import refuse_empty
-from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
-from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.batch import Batch
-from nessie_cli.workspace.staging import StagedList
 
 EXAMPLES = (
     "nessie resolve",
     "nessie resolve merge feature --into main",
+    "nessie resolve transplant main..feature --onto main",
+    "nessie resolve revert main~1 -m 'take the load back'",
     "nessie resolve --theirs db.orders --ours db.items -m 'nightly load'",
 )
-USAGE = "nessie resolve [merge FROM]"
-MOST_ROUNDS = 20
-"""Settling one conflict may bring up another; after so many rounds something is odd."""
+USAGE = "nessie resolve [merge FROM | transplant REV|RANGE... | revert REV|RANGE]"
 
 
 def resolve(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[merge FROM]", help="The merge; without it the staged batch.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[merge FROM | transplant REV|RANGE... | revert REV|RANGE]", help="What is in conflict; without it the staged batch."),
+    ] = None,
     *,
-    into: Annotated[str | None, typer.Option("--into", "-b", metavar="REF", help="The branch to merge into (the current one).")] = None,
+    into: Annotated[str | None, typer.Option("--into", "--onto", "-b", metavar="REF", help="The branch to write to (the current one).")] = None,
     message: Message = None,
     ours: Ours = None,
     theirs: Theirs = None,
@@ -37,59 +39,66 @@ def resolve(
     follow_renames: FollowRenames = False,
     expected_hash: ExpectedHash = None,
 ) -> None:
-    """Settle the conflicts of the staged batch or of a merge, one by one.
+    """Settle the conflicts of the batch, of a merge, transplant or revert, one by one.
 
-    On a terminal each conflict that no option decides is shown and asked about. At the end the merge is done, and the batch is committed where -m
-    gives a message; as long as a conflict is skipped, the merge is not done.
+    On a terminal each conflict that no option decides is shown and asked about. At the end it is done, and the batch is committed where -m
+    gives a message; as long as a conflict is skipped, nothing is done.
     """
     call = Invocation.of(ctx)
     given = words or []
     refuse_empty(USAGE, *given, into, expected_hash)
     decisions = Decisions(ours or (), theirs or (), contents_of_files(resolve or ()))
-    if not given:
-        if into or follow_renames or expected_hash:
-            raise InvalidInput("--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM`")
-        _resolve_batch(call, decisions, message)
-    elif given[0] == "merge" and len(given) == len(("merge", "FROM")):
-        branch = into or call.reference_name()
-        choices = Choices(message, follow_renames=follow_renames, expected_hash=expected_hash)
-        _resolve_merge(call, given[1], branch, merge_options(call, branch, choices), decisions)
-    else:
+    choices = Choices(message, follow_renames=follow_renames, expected_hash=expected_hash)
+    verb, *what = given or [""]
+    if (into or follow_renames or expected_hash) and verb not in ("merge", "transplant", "cherry-pick"):
+        raise InvalidInput("--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM` and `nessie resolve transplant REV`")
+    branch = into or call.reference_name()
+    if verb in ("transplant", "cherry-pick") and what:
+        _resolve_transplant(call, branch, what, choices, decisions)
+    elif verb == "merge" and len(what) == 1:
+        _resolve_merge(call, branch, what[0], choices, decisions)
+    elif verb == "revert" and len(what) == 1:
+        _resolve_revert(call, what[0], decisions, message)
+    elif verb:
         raise InvalidInput(f"{' '.join(given)!r} is not understood: {USAGE}")
+    else:
+        _resolve_batch(call, decisions, message)
 
 
-def _resolve_merge(call: Invocation, source: str, branch: str, options: MergeOptions, decisions: Decisions) -> None:
-    from msgspec import structs
-
+def _resolve_merge(call: Invocation, branch: str, source: str, choices: Choices, decisions: Decisions) -> None:
     repository, meant = call.repository(), call.revision(source)
-    conflicts: dict[ContentKey, Conflict] = {}
-    for _ in range(MOST_ROUNDS):
-        behaviors = [_behavior(conflicts[key], decisions) for key in decisions.of if key in conflicts]
-        try:
-            repository.merge(branch, meant, structs.replace(options, behaviors=behaviors, dry_run=True))
-        except MergeConflict as error:
-            conflicts |= {conflict.key: conflict for conflict in error.conflicts if conflict.key is not None}
-            if all(conflict.key in decisions.of for conflict in error.conflicts) and behaviors:
-                # What was decided does not settle it; the way out is in the diagnostics.
-                raise
-            decisions.refuse_strangers(list(conflicts.values()))
-            if not decisions.complete(call, error):
-                raise
-        else:
-            decisions.refuse_strangers(list(conflicts.values()))
-            result = repository.merge(branch, meant, structs.replace(options, behaviors=behaviors))
-            show_result(call, result, "merged", source)
-            return
+    work = Work(lambda options: repository.merge(branch, meant, options), "merged", source)
+    settle_merge(call, work, merge_options(call, branch, choices), decisions)
 
 
-def _behavior(conflict: Conflict, decisions: Decisions) -> KeyBehavior:
-    assert conflict.key is not None
-    decision = decisions.of[conflict.key]
-    if decision.content is not None:
-        if conflict.actual is None:
-            raise InvalidInput(f"{conflict.key}: the branch has no such content; decide by --ours or --theirs")
-        return KeyBehavior(conflict.key, MergeBehavior.NORMAL, conflict.actual, decision.content.with_id(conflict.actual.id))
-    return KeyBehavior(conflict.key, MergeBehavior.DROP if decision.choice is Choice.OURS else MergeBehavior.FORCE)
+def _resolve_transplant(call: Invocation, branch: str, words: Sequence[str], choices: Choices, decisions: Decisions) -> None:
+    from nessie_cli.cli.walks import commits_to_transplant
+
+    repository = call.repository()
+    commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
+    source = f"{len(commits)} commit{'' if len(commits) == 1 else 's'}"
+    work = Work(lambda options: repository.transplant(branch, commits, options), "transplanted", source)
+    settle_merge(call, work, merge_options(call, branch, choices), decisions)
+
+
+def _resolve_revert(call: Invocation, words: str, decisions: Decisions, message: str | None) -> None:
+    from nessie_cli.cli.commit_meta import message_of, meta_of
+    from nessie_cli.cli.committed import print_committed
+    from nessie_cli.cli.merging import merge_resolutions
+    from nessie_cli.cli.reverting import batch_of, taken_back
+    from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
+
+    branch = call.reference_name()
+    head = head_of_branch(call.repository(), branch)
+    what = taken_back(call, words)
+    batch = batch_of(call.repository(), what, head)
+    call.resolutions = merge_resolutions(call, branch)
+    staged = settle_batch(call, batch, branch, decisions)
+    if not staged:
+        raise InvalidInput("nothing is left to take back: every key was left as it is now")
+    meta = meta_of(call, message_of([message] if message is not None else None, None) or what.message)
+    batch = Batch(batch.begun_at, staged, batch.request_id)
+    print_committed(call, Submitted(submit(call.repository(), batch, Submission(branch, meta)), len(batch.keys)), branch)
 
 
 def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) -> None:
@@ -105,7 +114,7 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
         batch, _ = settle(call, file)
         if batch is None:
             raise InvalidInput(NOTHING_STAGED)
-        staged = _settled(call, batch, branch, decisions)
+        staged = settle_batch(call, batch, branch, decisions)
         file.write(Batch(batch.begun_at, staged) if staged else None)
         if text is not None and staged:
             print_committed(call, submit_file(call, file, Submission(branch, meta_of(call, text))), branch)
@@ -115,37 +124,3 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
     else:
         print_changes(call, staged)
         call.note("`nessie commit -m MSG` commits" if staged else "nothing is left to commit")
-
-
-def _settled(call: Invocation, batch: Batch, branch: str, decisions: Decisions) -> StagedList:
-    """The staged operations without conflicts, but for those that were skipped. Raises what is left where the decisions settle nothing more."""
-    from nessie_cli.cli.batch_resolving import decided
-    from nessie_cli.cli.submission import Submission, head_of_branch, submit
-    from nessie_cli.model import CommitMeta
-    from nessie_cli.workspace.staging import renames
-
-    repository, staged = call.repository(), batch.staged
-    done: set[ContentKey] = set()
-    for _ in range(MOST_ROUNDS):
-        head = head_of_branch(repository, branch)
-        call.renames, call.staged_keys = renames(staged), [item.key for item in staged]
-        try:
-            if staged:
-                submit(repository, type(batch)(batch.begun_at, staged), Submission(branch, CommitMeta(""), dry_run=True))
-        except ReferenceConflict as error:
-            found = {conflict.key: conflict for conflict in error.conflicts if conflict.key is not None}
-            if found.keys() <= done:
-                raise
-            if not done:
-                decisions.refuse_strangers(list(found.values()))
-            complete = decisions.complete(call, error)
-            for key in found.keys() & decisions.of.keys():
-                staged = decided(repository, head, staged, found[key], decisions.of[key])
-                done.add(key)
-            if complete:
-                continue
-        else:
-            if not done:
-                decisions.refuse_strangers(())
-        break
-    return staged

@@ -8,25 +8,25 @@ from nessie_cli.cli.commands.merge import DryRun, Ours, Theirs
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.reverting import inverse
-from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, submit
-from nessie_cli.cli.walks import changes_in
+from nessie_cli.cli.reverting import batch_of, taken_back
+from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.model import ContentKey
 from nessie_cli.workspace.batch import Batch, BatchFile
 
 EXAMPLES = (
     "nessie revert main",
     "nessie revert 8f31c0de -m 'take the wrong load back'",
     "nessie revert main~2 --no-commit",
+    "nessie revert main~3..main -m 'back to before the load'",
     "nessie revert 8f31c0de --ours db.sales.orders --dry-run",
 )
 
 
 def revert(
     ctx: typer.Context,
-    revision: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit to take back; of a merge, all that it merged.", show_default=False)],
+    revision: Annotated[str, typer.Argument(metavar="REV|RANGE", help="What to take back; of a merge all that it merged.", show_default=False)],
     *,
     message: Annotated[list[str] | None, typer.Option("-m", "--message", metavar="MSG", help="The message.", show_default=False)] = None,
     no_commit: Annotated[bool, typer.Option("--no-commit", "-n", help="Only stage it.")] = False,
@@ -36,33 +36,24 @@ def revert(
 ) -> None:
     """Commit the inverse of a commit; what has changed since is a conflict.
 
-    --ours leaves a key as it is now, --theirs takes it back whatever it is now. What is staged stays staged and is not committed.
+    A..B is taken back by one commit, all or nothing. --ours leaves a key as it is now, --theirs takes it back whatever it is now. What is staged
+    stays staged and is not committed.
     """
     call = Invocation.of(ctx)
-    refuse_empty("nessie revert COMMIT", revision)
+    refuse_empty("nessie revert REV|RANGE", revision)
     branch = call.reference_name()
     head = head_of_branch(call.repository(), branch)
-    entry = call.repository().commit_at(call.revision(revision))
-    batch = _batch(call, entry, head, tuple(map(ContentKey.parse, ours or ())), tuple(map(ContentKey.parse, theirs or ())))
+    what = taken_back(call, revision)
+    batch = batch_of(call.repository(), what, head, tuple(map(ContentKey.parse, ours or ())), tuple(map(ContentKey.parse, theirs or ())))
     if no_commit:
         _stage(call, batch, branch)
         return
     from nessie_cli.cli.merging import merge_resolutions
 
     call.resolutions = merge_resolutions(call, branch)
-    text = message_of(message, None) or f'Revert "{entry.meta.subject}"\n\nThis takes back commit {entry.hash}.'
+    text = message_of(message, None) or what.message
     result = submit(call.repository(), batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
     print_committed(call, Submitted(result, len(batch.keys)), branch)
-
-
-def _batch(call: Invocation, entry: LogEntry, head: str, ours: tuple[ContentKey, ...], theirs: tuple[ContentKey, ...]) -> Batch:
-    repository = call.repository()
-    changes = changes_in(repository, entry)
-    now = repository.contents(head, [key for change in changes for key in (change.key, change.old_key) if key]) if theirs else {}
-    staged = inverse(changes, ours, theirs, now)
-    if not staged:
-        raise InvalidInput(f"there is nothing to take back: commit {entry.hash[:12]} {'changed nothing' if not changes else 'is taken back already'}")
-    return Batch(entry.hash, staged, new_request_id())
 
 
 def _stage(call: Invocation, batch: Batch, branch: str) -> None:

@@ -26,12 +26,12 @@ SHARED: Sequence[Option] = (
     (("-q", "--quiet"), "", False, "Print no remarks, only the result."),
     (("-v", "--verbose"), "", False, "Print more."),
     (("--debug",), "", False, "Show the traceback of a failure."),
-    (("--help",), "", False, "Show what the command takes, with examples, and end."),
+    (("-h", "--help"), "", False, "Show what the command takes, with examples, and end."),
 )
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the staged batch or of a merge, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -148,6 +148,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--existing",), "", False, "Insist on updating: the key must exist."),
             (("--expected-hash",), "hash", False, "Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
             (("-m", "--message"), "-", True, "Commit the whole batch in the same step."),
+            (("--author",), "-", True, "With -m: an author; repeat it."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
         ("key",),
@@ -159,6 +160,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("--expected-hash",), "hash", False, "Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
             (("-m", "--message"), "-", True, "Commit the whole batch in the same step."),
+            (("--author",), "-", True, "With -m: an author; repeat it."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
         ("key",),
@@ -197,6 +199,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--id",), "-", False, "The content id."),
             (("--expected-hash",), "hash", False, "Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
             (("-m", "--message"), "-", True, "Commit the whole batch in the same step."),
+            (("--author",), "-", True, "With -m: an author; repeat it."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
         ("key",),
@@ -299,7 +302,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--dry-run",), "", False, "Say what would happen, and write nothing."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
-        ("revision",),
+        ("range",),
         False,
         "",
     ),
@@ -379,6 +382,7 @@ COMMANDS: Mapping[str, Command] = {
             (("-i", "--ignore-case"), "", False, "Upper and lower case are the same in these expressions."),
             (("--filter",), "-", False, "This expression holds, about `commit` and `operations`."),
             (("--merges", "--no-merges"), "", False, "Only merges, or none."),
+            (("--format", "--pretty"), "-", False, "As this says, with git's placeholders."),
             (("--first-parent",), "", False, "Do not follow merged branches."),
             (("--reverse",), "", False, "Oldest first."),
             (("-x", "--extended"), "", False, "The operations as well, in JSON."),
@@ -482,16 +486,17 @@ COMMANDS: Mapping[str, Command] = {
     "resolve": (
         {},
         (
-            (("--into", "-b"), "reference", False, "The branch to merge into (the current one)."),
+            (("--into", "--onto", "-b"), "reference", False, "The branch to write to (the current one)."),
             (("-m", "--message"), "-", False, "The message of the commit."),
             (("--ours",), "key", True, "Keep the target's state of this key."),
             (("--theirs",), "key", True, "Take the source's state of this key."),
             (("--resolve",), "key=file", True, "Write this content (REST JSON; - is stdin)."),
             (("--follow-renames",), "", False, "Combine a rename on one side with a change on the other."),
             (("--expected-hash", "-c"), "hash", False, "A commit that the target must have."),
+            (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
         ("revision",),
-        False,
+        True,
         "",
     ),
     "transplant": (
@@ -609,4 +614,4 @@ COMMANDS: Mapping[str, Command] = {
 
 TOPICS: Mapping[str, str] = {"revisions": "how commits, ranges and keys are named", "filters": "expressions that select branches, commits and contents", "conflicts": "what each conflict means and how it is resolved", "stores": "where a repository is kept, and how it is named", "access": "how a server is reached, and who asks it", "json": "the JSON that nessie prints", "exit-status": "what the exit codes of nessie mean"}
 
-SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch or pattern of branches: no-delete, no-rewind, merge-only.", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "access.timeout": "Seconds until an answer begins (60).", "access.connect-timeout": "Seconds until there is a connection (5).", "access.proxy": "The proxy to the server, http://host:port, or none; by default the environment's.", "access.key-password-file": "A file with the password of that key, readable by you alone.", "access.key-file": "The key of that certificate, when it is in another file.", "access.certificate-file": "The client's own certificate, in PEM form.", "access.ca-file": "A file of CA certificates that are trusted instead of the system's.", "access.client-scopes": "The scopes that are asked for, separated by spaces.", "access.client-secret-file": "A file with the secret of that client, readable by you alone.", "access.client-id": "The client of auth-type oauth2.", "access.grant-type": "The grant of auth-type oauth2: client_credentials or device_code.", "access.device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.", "access.token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.", "access.issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.", "access.token-file": "A file with the token of auth-type bearer, readable by you alone.", "access.password-file": "A file with the password of auth-type basic, readable by you alone.", "access.username": "The user of auth-type basic.", "access.auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}
+SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only.", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "access.timeout": "Seconds until an answer begins (60).", "access.connect-timeout": "Seconds until there is a connection (5).", "access.proxy": "The proxy to the server, http://host:port, or none; by default the environment's.", "access.key-password-file": "A file with the password of that key, readable by you alone.", "access.key-file": "The key of that certificate, when it is in another file.", "access.certificate-file": "The client's own certificate, in PEM form.", "access.ca-file": "A file of CA certificates that are trusted instead of the system's.", "access.client-scopes": "The scopes that are asked for, separated by spaces.", "access.client-secret-file": "A file with the secret of that client, readable by you alone.", "access.client-id": "The client of auth-type oauth2.", "access.grant-type": "The grant of auth-type oauth2: client_credentials or device_code.", "access.device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.", "access.token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.", "access.issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.", "access.token-file": "A file with the token of auth-type bearer, readable by you alone.", "access.password-file": "A file with the password of auth-type basic, readable by you alone.", "access.username": "The user of auth-type basic.", "access.auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}
