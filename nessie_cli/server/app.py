@@ -36,7 +36,7 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.identity import Unauthenticated
-from nessie_cli.server.metrics import Metrics
+from nessie_cli.server.metrics import Metrics, Numbers
 from nessie_cli.server.readers import Readers
 from nessie_cli.server.table import Match, NoRoute, RouteTable
 from nessie_cli.server.writer import Write, Writer
@@ -86,6 +86,8 @@ class Server:
         self.catalog = catalog
         self.metrics = Metrics()
         self.beside: Application | None = None
+        self.others: Callable[[], list[Numbers]] = list
+        """What the other processes of this server have counted."""
         self._table = table
         self.limits = parts.limits
         self.gate = parts.gate

@@ -9,16 +9,35 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+import uvicorn
 from msgspec import json
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from nessie_cli.server.app import Server
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
 from nessie_cli.server.http import Limits
 
+GRACE = 30
+"""Seconds that requests have to finish when the server is told to stop."""
 _TOO_LARGE = 431
 _TOO_MANY = 503
 _TOO_SLOW = 408
 _MALFORMED = 400
+
+
+def configuration(app: Server, *, ended: Callable[[], object] | None = None, **named: Any) -> uvicorn.Config:
+    """How uvicorn runs an application: with our connections, and without logs of its own. `ended` is called when a client has gone."""
+    return uvicorn.Config(
+        app,
+        http=protocol(app.limits, ended),
+        ws="none",
+        lifespan="on",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        **named,
+    )
 
 
 class Connection(HttpToolsProtocol):

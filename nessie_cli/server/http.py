@@ -36,6 +36,10 @@ class Limits(NamedTuple):
     connections: int = 1000
     writes: int = 1000
 
+    def shared_by(self, processes: int) -> Limits:
+        """The limits of one of several processes."""
+        return self._replace(connections=max(1, self.connections // processes), writes=max(1, self.writes // processes))
+
 
 class Reply(NamedTuple):
     """An answer ready to be sent."""

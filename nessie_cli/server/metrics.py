@@ -1,4 +1,4 @@
-"""Numbers about the requests of this process, in Prometheus' text format."""
+"""Numbers about the requests of a server, in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -6,20 +6,37 @@ import resource
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct, structs
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the durations that are counted together, in seconds."""
 
 
-class _Durations:
-    """How often a route took how long."""
+class Durations(Struct):
+    """How often a route took how long: a count for each of the `BUCKETS` and one for what is longer, and the sum of seconds."""
 
-    __slots__ = ("counts", "total")
+    counts: list[int]
+    total: float = 0.0
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS) + 1)
-        self.total = 0.0
+
+class Numbers(Struct):
+    """What one process has counted, or several together. `requests` has rows of method, route, status, count."""
+
+    requests: list[tuple[str, str, int, int]]
+    durations: dict[str, Durations]
+    received: int
+    sent: int
+    running: int
+    processor: float
+    memory: int
+    begun: float
+    processes: int = 1
+
+    def of_the_past(self) -> Numbers:
+        """What remains of these numbers when the process has ended."""
+        return structs.replace(self, running=0, memory=0, processes=0)
 
 
 class Metrics:
@@ -28,7 +45,7 @@ class Metrics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: dict[tuple[str, str, int], int] = {}
-        self._durations: dict[str, _Durations] = {}
+        self._durations: dict[str, Durations] = {}
         self._received = 0
         self._sent = 0
         self.running = 0
@@ -41,31 +58,72 @@ class Metrics:
             self._requests[key] = self._requests.get(key, 0) + 1
             durations = self._durations.get(route)
             if durations is None:
-                durations = self._durations[route] = _Durations()
+                durations = self._durations[route] = Durations([0] * (len(BUCKETS) + 1))
             durations.counts[bisect_left(BUCKETS, seconds)] += 1
             durations.total += seconds
             self._received += received
             self._sent += sent
 
-    def text(self) -> str:
-        """Everything, in the text format of Prometheus."""
-        with self._lock:
-            return "\n".join([*self._lines(), ""])
-
-    def _lines(self) -> Iterator[str]:
-        yield from _head("nessie_http_requests_total", "counter", "Requests answered.")
-        for (method, route, status), count in sorted(self._requests.items()):
-            yield f'nessie_http_requests_total{{method="{_label(method)}",route="{_label(route)}",status="{status}"}} {count}'
-        yield from _head("nessie_http_request_duration_seconds", "histogram", "Time from the first line of a request to the last byte of its answer.")
-        for route, durations in sorted(self._durations.items()):
-            yield from _histogram("nessie_http_request_duration_seconds", f'route="{_label(route)}"', durations)
-        yield from _single("nessie_http_requests_running", "gauge", "Requests that are being answered.", self.running)
-        yield from _single("nessie_http_received_bytes_total", "counter", "Bytes of request bodies.", self._received)
-        yield from _single("nessie_http_sent_bytes_total", "counter", "Bytes of answers' bodies.", self._sent)
+    def numbers(self) -> Numbers:
+        """What has been counted until now."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield from _single("process_cpu_seconds_total", "counter", "Processor time used.", round(usage.ru_utime + usage.ru_stime, 3))
-        yield from _single("process_max_resident_memory_bytes", "gauge", "The most memory that was used.", usage.ru_maxrss * 1024)
-        yield from _single("process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.", round(self._begun, 3))
+        with self._lock:
+            return Numbers(
+                requests=[(*key, count) for key, count in self._requests.items()],
+                durations={route: Durations(list(found.counts), found.total) for route, found in self._durations.items()},
+                received=self._received,
+                sent=self._sent,
+                running=self.running,
+                processor=usage.ru_utime + usage.ru_stime,
+                memory=usage.ru_maxrss * 1024,
+                begun=self._begun,
+            )
+
+
+def total(parts: Iterable[Numbers]) -> Numbers:
+    """The numbers of several processes together, at least one."""
+    first, *rest = parts
+    requests = {(method, route, status): count for method, route, status, count in first.requests}
+    durations = {route: Durations(list(found.counts), found.total) for route, found in first.durations.items()}
+    found = structs.replace(first)
+    for part in rest:
+        for method, route, status, count in part.requests:
+            requests[method, route, status] = requests.get((method, route, status), 0) + count
+        for route, more in part.durations.items():
+            known = durations.setdefault(route, Durations([0] * len(more.counts)))
+            known.counts = [a + b for a, b in zip(known.counts, more.counts, strict=True)]
+            known.total += more.total
+        found.received += part.received
+        found.sent += part.sent
+        found.running += part.running
+        found.processor += part.processor
+        found.memory += part.memory
+        found.begun = min(found.begun, part.begun)
+        found.processes += part.processes
+    found.requests = [(*key, count) for key, count in requests.items()]
+    found.durations = durations
+    return found
+
+
+def text(numbers: Numbers) -> str:
+    """The numbers in the text format of Prometheus."""
+    return "\n".join([*_lines(numbers), ""])
+
+
+def _lines(found: Numbers) -> Iterator[str]:
+    yield from _head("nessie_http_requests_total", "counter", "Requests answered.")
+    for method, route, status, count in sorted(found.requests):
+        yield f'nessie_http_requests_total{{method="{_label(method)}",route="{_label(route)}",status="{status}"}} {count}'
+    yield from _head("nessie_http_request_duration_seconds", "histogram", "Time from the first line of a request to the last byte of its answer.")
+    for route, durations in sorted(found.durations.items()):
+        yield from _histogram("nessie_http_request_duration_seconds", f'route="{_label(route)}"', durations)
+    yield from _single("nessie_http_requests_running", "gauge", "Requests that are being answered.", found.running)
+    yield from _single("nessie_http_received_bytes_total", "counter", "Bytes of request bodies.", found.received)
+    yield from _single("nessie_http_sent_bytes_total", "counter", "Bytes of answers' bodies.", found.sent)
+    yield from _single("nessie_processes", "gauge", "Processes that answer requests.", found.processes)
+    yield from _single("process_cpu_seconds_total", "counter", "Processor time used.", round(found.processor, 3))
+    yield from _single("process_max_resident_memory_bytes", "gauge", "The most memory that was used.", found.memory)
+    yield from _single("process_start_time_seconds", "gauge", "When the server began, in seconds since 1970.", round(found.begun, 3))
 
 
 def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
@@ -78,7 +136,7 @@ def _single(name: str, kind: str, meaning: str, value: float) -> Iterator[str]:
     yield f"{name} {value}"
 
 
-def _histogram(name: str, labels: str, durations: _Durations) -> Iterator[str]:
+def _histogram(name: str, labels: str, durations: Durations) -> Iterator[str]:
     seen = 0
     for bound, count in zip([*BUCKETS, None], durations.counts, strict=True):
         seen += count

@@ -16,6 +16,7 @@ from nessie_cli.server.app import Application, Server
 from nessie_cli.server.failures import RETRY_AFTER, error_body
 from nessie_cli.server.identity import Unauthenticated
 from nessie_cli.server.manual import manual
+from nessie_cli.server.metrics import text, total
 from nessie_cli.server.openapi import openapi
 
 READY_WITHIN = 5.0
@@ -42,7 +43,7 @@ def pages(server: Server) -> Application:
             except Unauthenticated as error:
                 refused = {"www-authenticate": error.challenge.decode()}
                 return Response(json.encode(error_body(error, "")), error.status, refused, "application/json")
-        return PlainTextResponse(server.metrics.text(), media_type=_METRICS_TYPE)
+        return PlainTextResponse(text(total([server.metrics.numbers(), *server.others()])), media_type=_METRICS_TYPE)
 
     async def api_description(_: Request) -> Response:
         return Response(await server.read(described), media_type="application/json")

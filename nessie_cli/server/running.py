@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import shutil
+import socket
+import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
 
-from nessie_cli.errors import NotAllowed, StoreUnavailable
+from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts, Server
 from nessie_cli.server.call import Catalog
-from nessie_cli.server.connections import protocol
+from nessie_cli.server.connections import GRACE, configuration
 from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
 from nessie_cli.server.routes import ROUTES
+from nessie_cli.server.shared import Board, Turn, one_at_a_time
 from nessie_cli.server.table import RouteTable
-
-GRACE = 30
-"""Seconds that requests have to finish when the server is told to stop."""
+from nessie_cli.server.worker import Worker
+from nessie_cli.server.workers import Team, listen
 
 
 class Settings(NamedTuple):
-    """Where the server listens, and how much it takes from its clients."""
+    """Where the server listens, how much it takes from its clients, and how many processes answer them."""
 
     host: str = "127.0.0.1"
     port: int = 19120
     insecure: bool = False
     limits: Limits = Limits()
+    workers: int = 1
 
 
 class Listeners(NamedTuple):
@@ -59,21 +65,6 @@ def application(repository: Repository, parts: Parts | None = None) -> Server:
     return server
 
 
-def configuration(app: Server, *, ended: Callable[[], object] | None = None, **named: Any) -> uvicorn.Config:
-    """How uvicorn runs an application: with our connections, and without logs of its own. `ended` is called when a client has gone."""
-    return uvicorn.Config(
-        app,
-        http=protocol(app.limits, ended),
-        ws="none",
-        lifespan="on",
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE,
-        **named,
-    )
-
-
 def check_address(settings: Settings) -> None:
     """Raise `NotAllowed` for an address that others reach, unless the settings say that this is meant."""
     if not settings.insecure and not is_loopback(settings.host):
@@ -91,20 +82,63 @@ def url_of(address: tuple[Any, ...]) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(repository: Repository, settings: Settings, listeners: Listeners) -> None:
+def serve(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
     """Answer requests over a repository until the process is told to stop (SIGTERM, SIGINT); what was accepted is finished.
 
-    Raises `NotAllowed` for an address that others reach, unless the settings say that this is meant, and `StoreUnavailable` for one that is taken.
+    `opened` opens the repository, once in each process. Raises `NotAllowed` for an address that others reach, unless the settings say that this is
+    meant, `StoreUnavailable` for one that is taken, and `InvalidInput` for several processes over a store that lives in one.
     """
     check_address(settings)
-    log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
-    app = application(repository, Parts(settings.limits, log))
-    server = Uvicorn(configuration(app, host=settings.host, port=settings.port), listeners.started)
-    # uvicorn leaves the process when it cannot listen.
-    with suppress(SystemExit):
-        server.run()
+    if settings.workers > 1:
+        _serve_together(opened, settings, listeners)
+        return
+    with opened() as repository:
+        app = application(repository, _parts(settings, listeners))
+        server = Uvicorn(configuration(app, host=settings.host, port=settings.port), listeners.started)
+        # uvicorn leaves the process when it cannot listen.
+        with suppress(SystemExit):
+            server.run()
     if not server.started:
         raise cannot_listen(settings)
+
+
+def _parts(settings: Settings, listeners: Listeners) -> Parts:
+    """What a server of this process is made of."""
+    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None)
+
+
+def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
+    """Several processes: this one listens, `settings.workers` others answer."""
+    with opened() as repository:
+        if repository.url == "memory:":
+            raise InvalidInput("a store in memory lives in one process; serve it with one worker")
+    try:
+        listener = listen(settings.host, settings.port)
+    except OSError:
+        raise cannot_listen(settings) from None
+    board, parent = Board(settings.workers), os.getpid()
+    # Each worker takes its share of the connections and of the writes that may wait.
+    each = settings.limits.shared_by(settings.workers)
+    with tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as folder, listener, closing(board):
+        place = Path(folder)
+        write = one_at_a_time(listeners.log, place) if listeners.log else None
+
+        def work(slot: int, channel: socket.socket) -> None:
+            mine = listeners._replace(log=one_at_a_time(listeners.log, place) if listeners.log else None)
+            with opened() as repository:
+                app = application(repository, _parts(settings._replace(limits=each), mine)._replace(turn=Turn(place)))
+                app.others = lambda: board.others(slot)
+                Worker(app, channel, (board, slot)).run()
+            if os.getppid() != parent:
+                shutil.rmtree(place, ignore_errors=True)
+
+        def lost(slot: int, line: bytes) -> None:
+            board.end(slot)
+            if write is not None and line:
+                write(line)
+
+        team = Team(listener, settings.workers, work)
+        team.run(started=lambda: listeners.started(url_of(listener.getsockname())), lost=lost, grace=GRACE)
 
 
 class Uvicorn(uvicorn.Server):

@@ -48,6 +48,12 @@ class Client:
         hash_: str = self.get(f"/api/v2/trees/{name}").body["reference"]["hash"]
         return hash_
 
+    @property
+    def port(self) -> int:
+        """Our end of the connection."""
+        number: int = self._connection.sock.getsockname()[1]
+        return number
+
     def close(self) -> None:
         self._connection.close()
 

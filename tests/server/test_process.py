@@ -1,12 +1,9 @@
 """`nessie serve` as a process: starting, refusing, stopping."""
 
 import json
-import re
 import signal
 import socket
 import subprocess
-import sys
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import apsw
@@ -14,22 +11,9 @@ import pytest
 
 from nessie_cli import create
 from tests.server.client import EMPTY, Client, put
+from tests.server.processes import PATIENCE, SERVE, started
 
-SERVE = (sys.executable, "-m", "nessie_cli", "serve")
-TIMEOUT = 120
-
-
-@contextmanager
-def started(*arguments, stdout=subprocess.DEVNULL):
-    process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+?:\d+", line)
-        assert found, line + process.stderr.read()
-        yield process, found[0]
-    finally:
-        process.kill()
-        process.communicate()
+TIMEOUT = PATIENCE
 
 
 def test_it_serves_until_it_is_told_to_stop():
@@ -42,12 +26,13 @@ def test_it_serves_until_it_is_told_to_stop():
             Client(url).get("/api/v2/config")
 
 
-def test_what_was_accepted_is_finished_before_it_ends(tmp_path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
     path = str(tmp_path / "catalog.sqlite")
     create(path).close()
     body = json.dumps({"commitMeta": {"message": "m"}, "operations": [put("a")]}).encode()
     head = f"POST /api/v2/trees/main@{EMPTY}/history/commit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    with started("--store", path) as (process, url):
+    with started("--store", path, "--workers", str(workers)) as (process, url):
         blocker = apsw.Connection(path)
         blocker.execute("BEGIN IMMEDIATE")
         parts = urlsplit(url)

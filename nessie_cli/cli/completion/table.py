@@ -572,6 +572,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--host",), "-", False, "The address to listen on."),
             (("--port",), "-", False, "The port to listen on; 0 takes a free one."),
             (("--insecure",), "", False, "Listen on an address that others reach, though nobody is asked who they are."),
+            (("--workers",), "-", False, "How many processes answer requests."),
             (("--access-log",), "", False, "Write one JSON line for each request to stdout."),
         ),
         (),

@@ -1,0 +1,151 @@
+"""Several processes over one store: the same promises, connections shared out, the dead replaced, one set of numbers, one log."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+
+from nessie_cli import connect, create
+from tests.server.client import EMPTY, Client, put, table
+from tests.server.processes import PATIENCE, SERVE, started
+
+COMMITS = 'nessie_http_requests_total{method="POST",route="/api/v2/trees/{ref}/history/commit",status="200"}'
+
+
+@pytest.fixture
+def path(tmp_path):
+    found = str(tmp_path / "catalog.sqlite")
+    create(found).close()
+    return found
+
+
+def until(condition):
+    """Wait for something that has to become true."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def children(pid):
+    """The workers of a server."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid):
+    try:
+        # A process that nobody has buried is dead all the same.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def number(url, name):
+    client = Client(url)
+    text = client.get("/q/metrics").raw.decode()
+    client.close()
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0
+
+
+def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path):
+    writers, each = 6, 10
+    with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (process, url):
+
+        def work(writer):
+            client = Client(url)
+            answers = [client.commit("main", EMPTY, put(f"t{writer}-{n}", content=table(n)), message=f"{writer} {n}") for n in range(each)]
+            seen = client.head()
+            client.close()
+            return answers, seen
+
+        with ThreadPoolExecutor(writers) as pool:
+            results = list(pool.map(work, range(writers)))
+        assert {answer.status for answers, _ in results for answer in answers} == {200}
+        # Each process shows the others its numbers a few times in a second.
+        until(lambda: number(url, COMMITS) == writers * each)
+        assert number(url, "nessie_processes") == 2
+        process.send_signal(signal.SIGTERM)
+        lines = [json.loads(line) for line in process.stdout]
+        assert process.wait(PATIENCE) == 0
+    assert sum(line["route"] == "/api/v2/trees/{ref}/history/commit" for line in lines) == writers * each
+    with connect(path) as repository:
+        log = {entry.hash: entry.meta.message for entry in repository.log("main")}
+        assert list(repository.check()) == []
+    assert len(log) == writers * each
+    assert {answer.body["targetBranch"]["hash"] for answers, _ in results for answer in answers} == log.keys()
+    assert all(seen in log for _, seen in results)
+
+
+def test_connections_are_shared_out(path):
+    with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (process, url):
+        clients = [Client(url) for _ in range(8)]
+        for client in clients:
+            assert client.get("/api/v2/config").status == 200
+        mine = {client.port for client in clients}
+        shares = [len(mine & connected_to(child)) for child in children(process.pid)]
+        # Three and five where a stranger tries the port at this moment.
+        assert sum(shares) == len(clients)
+        assert min(shares) >= 3
+        for client in clients:
+            client.close()
+
+
+def connected_to(pid):
+    """The ports at the other ends of a process's TCP connections."""
+    open_ = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[2].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in open_}
+
+
+def test_a_worker_that_dies_is_replaced(path):
+    with started("--store", path, "--workers", "2") as (process, url):
+        before = children(process.pid)
+        assert len(before) == 2
+        os.kill(before[0], signal.SIGKILL)
+        said = json.loads(process.stderr.readline())
+        assert str(before[0]) in said["message"]
+        until(lambda: len(children(process.pid)) == 2 and before[0] not in children(process.pid))
+        for n in range(6):
+            client = Client(url)
+            assert client.commit("main", EMPTY, put(f"t{n}")).status == 200
+            client.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_with_all_its_workers(path, how):
+    with started("--store", path, "--workers", "2") as (process, url):
+        client = Client(url)
+        assert client.get("/api/v2/config").status == 200
+        workers = children(process.pid)
+        process.send_signal(how)
+        assert process.wait(PATIENCE) == 0
+        assert not any(map(is_alive, workers))
+        with pytest.raises((OSError, HTTPException)):
+            client.get("/api/v2/config")
+
+
+def test_workers_do_not_outlive_a_server_that_is_killed(path):
+    with started("--store", path, "--workers", "2") as (process, _):
+        workers = children(process.pid)
+        process.kill()
+        process.wait(PATIENCE)
+        until(lambda: not any(map(is_alive, workers)))
+
+
+def test_a_store_in_memory_has_one_process():
+    done = subprocess.run(
+        [*SERVE, "--store", "memory:", "--workers", "2", "--port", "0"], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2
+    assert "one process" in done.stderr
