@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
 from nessie_cli.commitspec import CommitSpec, parse
-from nessie_cli.errors import AmbiguousHash, InvalidInput, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import AlreadyExists, AmbiguousHash, InvalidInput, NotAllowed, OutcomeUnknown, ReferenceConflict, StoreUnavailable
 from nessie_cli.kernel.drafting import check_client_meta
 from nessie_cli.model import (
     CommitMeta,
@@ -24,10 +25,11 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import AheadBehind, MergeOptions, Revision
 from nessie_cli.repository.remote.bodies import client_meta, commit_body, merge_body
+from nessie_cli.repository.remote.lost import FIRST_PAUSE, settled
 from nessie_cli.repository.remote.references import is_hash
 from nessie_cli.repository.remote.repository import NO_OPTIONS, RemoteRepository, commit_result
 from nessie_cli.repository.remote.session import understood
-from nessie_cli.repository.remote.transport import Query, segment
+from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.wire import answers
 from nessie_cli.wire.extensions import SETTINGS
 
@@ -53,9 +55,9 @@ class ExtendedRepository(RemoteRepository):
 
     def put_setting(self, name: str, value: str | None) -> str | None:
         """See `Repository`."""
-        body = {"config": {"type": SETTINGS, "settings": {name: value}}}
-        found = self._transport.send("POST", "config/repository", None, body)
-        previous: str | None = understood(found, lambda found: found["previous"]["settings"].get(name), "settings")
+        # Setting a value twice is setting it once, so a lost answer is asked for again; what was there before is asked first.
+        previous = self.config().settings.get(name)
+        self._transport.send("POST", "config/repository", None, {"config": {"type": SETTINGS, "settings": {name: value}}}, safe=True)
         return previous
 
     # -- references --------------------------------------------------------------------------------------------------------------
@@ -76,7 +78,15 @@ class ExtendedRepository(RemoteRepository):
     def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
         check_new_reference_name(new)
-        return self._session.reference(self._transport.send("POST", f"{self._at(old, expected_hash)}/rename", {"name": new}))
+        before = self.reference(old)
+        if self._found(new) is not None:
+            raise AlreadyExists(f"Named reference '{new}' already exists.", new)
+        renamed = Reference(before.type, new, expected_hash)
+
+        def done() -> Reference | None:
+            return renamed if self._stands(renamed) and self._found(old) is None else None
+
+        return self._sent("POST", f"{self._at(old, expected_hash)}/rename", {"name": new}, None, done)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
@@ -161,15 +171,33 @@ class ExtendedRepository(RemoteRepository):
         return f"trees/{segment(name if hash_ is None else f'{name}@{hash_}')}"
 
     def _write(self, path: str, body: Any, request_id: str | None, decode: Callable[[Any], T], *, dry_run: bool) -> T:
-        """Send a write under a request id, so that it happens once: where an answer is lost, it is sent again, and the server looks it up first."""
+        """Send a write under a request id, so that it happens once: where an answer is lost, it is sent again, and the server looks it up first.
+
+        Once an answer was lost, only an answer about this request tells what became of it: that the server is away does not.
+        """
         request_id = request_id or self._circumstances.random(16).hex()
+        lost: Lost | None = None
         for number in range(_TRIES):
             try:
                 return understood(self._transport.send("POST", path, None, body, request_id=request_id, safe=dry_run), decode, "write")
-            except OutcomeUnknown:
-                if number == _TRIES - 1:
+            except Lost as found:
+                if found.ended:
+                    return settled(found, lambda: self._earlier(path, body, request_id, decode))
+                lost = found
+            except (StoreUnavailable, NotAllowed) as error:
+                if lost is None:
                     raise
-        raise AssertionError
+                raise OutcomeUnknown(f"{lost.message}; and then: {error.message}", request_id) from None
+            if number < _TRIES - 1:
+                time.sleep(FIRST_PAUSE * 3**number)
+        assert lost is not None
+        raise lost
+
+    def _earlier(self, path: str, body: Any, request_id: str, decode: Callable[[Any], T]) -> T | None:
+        """The answer to a request that has happened; None for one that has not."""
+        if self.find_request(request_id) is None:
+            return None
+        return understood(self._transport.send("POST", path, None, body, request_id=request_id), decode, "write")
 
     def find_request(self, request_id: str) -> CommitResult | None:
         """See `Repository`."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from heapq import merge
+from typing import Any
 
 from nessie_cli.commitspec import CommitSpec, Step, parse
-from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, NotAllowed, ReferenceNotFound
+from nessie_cli.errors import AlreadyExists, AmbiguousHash, CommitNotFound, InvalidInput, NotAllowed, OutcomeUnknown, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
     LogEntry,
@@ -20,8 +21,9 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import Revision
 from nessie_cli.repository.remote.ancestry import Ancestry
+from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.session import Session, understood
-from nessie_cli.repository.remote.transport import Query, segment
+from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.wire import answers
 
 _HASH_DIGITS = 64
@@ -156,20 +158,28 @@ class RemoteReferences:
     # -- writing -----------------------------------------------------------------------------------------------------------------
 
     def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
-        """See `Repository`."""
+        """See `Repository`. It is looked before: afterwards nobody could tell a reference that was there from one whose answer was lost."""
         check_new_reference_name(name)
         if type not in (ReferenceType.BRANCH, ReferenceType.TAG):
             raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
-        body = {"type": "DETACHED", "hash": self._existing(target)}
-        return self._session.reference(self._transport.send("POST", "trees", {"name": name, "type": type.value}, body))
+        wanted = Reference(type, name, self._existing(target))
+        if self._found(name) is not None:
+            raise AlreadyExists(f"Named reference '{name}' already exists.", name)
+        body = {"type": "DETACHED", "hash": wanted.hash}
+        return self._sent("POST", "trees", {"name": name, "type": type.value}, body, lambda: wanted if self._stands(wanted) else None)
 
     def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
-        body = {"type": "DETACHED", "hash": self._existing(target)}
-        return self._session.reference(self._transport.send("PUT", self._at(name, expected_hash), None, body))
+        hash_ = self._existing(target)
+
+        def assigned() -> Reference | None:
+            found = self._found(name)
+            return found if found and found.hash == hash_ else None
+
+        return self._sent("PUT", self._at(name, expected_hash), None, {"type": "DETACHED", "hash": hash_}, assigned)
 
     def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
-        """See `Repository`; two requests, the first undone where the second fails."""
+        """See `Repository`; two requests, the first undone where the second surely has failed."""
         check_new_reference_name(new)
         found = self.reference(old)
         if found.name == self.default_branch:
@@ -177,14 +187,37 @@ class RemoteReferences:
         created = self.create_reference(found.type, new, expected_hash)
         try:
             self.delete_reference(old, expected_hash=expected_hash)
+        except OutcomeUnknown:
+            raise
         except BaseException:
-            self.delete_reference(new, expected_hash=created.hash)
+            # Interrupted in the middle, the old one may be gone: then the new one is all that there is.
+            if self._found(old) is not None:
+                self.delete_reference(new, expected_hash=created.hash)
             raise
         return created
 
     def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
         """See `Repository`."""
-        return self._session.reference(self._transport.send("DELETE", self._at(name, expected_hash)))
+        before = self.reference(name)
+        deleted = Reference(before.type, before.name, expected_hash)
+        return self._sent("DELETE", self._at(name, expected_hash), None, None, lambda: None if self._found(name) else deleted)
+
+    def _sent(self, method: str, path: str, query: Query | None, body: Any, look: Callable[[], Reference | None]) -> Reference:
+        """The answer to a change of a reference; where it was lost, what `look` finds."""
+        try:
+            return self._session.reference(self._transport.send(method, path, query, body))
+        except Lost as lost:
+            return settled(lost, look)
+
+    def _found(self, name: str) -> Reference | None:
+        try:
+            return self.reference(name)
+        except ReferenceNotFound:
+            return None
+
+    def _stands(self, wanted: Reference) -> bool:
+        found = self._found(wanted.name)
+        return found is not None and (found.type, found.hash) == (wanted.type, wanted.hash)
 
     def _at(self, name: str, hash_: str) -> str:
         return f"trees/{segment(f'{check_reference_name(self._plain_name(name))}@{hash_}')}"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Self
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
 from nessie_cli.kernel.drafting import check_client_meta
 from nessie_cli.model import (
@@ -30,9 +30,10 @@ from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
 from nessie_cli.repository.remote.diagnosis import Judgement, State, with_facts
 from nessie_cli.repository.remote.history import at_hash
+from nessie_cli.repository.remote.lost import is_commit_of, run_of, settled, state_after
 from nessie_cli.repository.remote.reading import RemoteReading
 from nessie_cli.repository.remote.session import Session, understood
-from nessie_cli.repository.remote.transport import segment
+from nessie_cli.repository.remote.transport import Lost, segment
 from nessie_cli.repository.writing import AddedIds
 from nessie_cli.wire import answers
 from nessie_cli.wire.decode import decode_key
@@ -40,6 +41,8 @@ from nessie_cli.wire.decode import decode_key
 NO_OPTIONS = MergeOptions()
 _TRIES = 5
 """How often a commit without an expected hash is tried on a branch that moves."""
+_MOST_SINCE = 10_000
+"""Commits that others may have made while an answer was lost, before the search for it is given up."""
 _LOOKED_UP = 100
 """Newest commits of a branch that are looked through for a request id, where it is not known since when to look."""
 
@@ -114,10 +117,30 @@ class RemoteRepository(RemoteReading):
             return understood(self._transport.send("POST", path, None, body, request_id=request_id or ""), commit_result, "commit")
         except ReferenceConflict as conflict:
             raise self._diagnosed(conflict, target.name, operations, expected) from None
-        except OutcomeUnknown:
-            if request_id and (done := self._committed(target, request_id, target.hash)):
-                return done
-            raise
+        except Lost as lost:
+            return settled(lost, lambda: self._sent_commit(target, operations, meta, request_id))
+
+    def _sent_commit(self, target: Reference, operations: Sequence[Operation], meta: CommitMeta, request_id: str | None) -> CommitResult | None:
+        """The commit that was sent, where the branch has it: by its request id, else by what it says and does."""
+        if request_id:
+            return self._committed(target, request_id, target.hash)
+        wanted = state_after(operations)
+        for entry in self._newer(target, operations=True):
+            if is_commit_of(entry, meta, wanted):
+                return CommitResult(Reference(ReferenceType.BRANCH, target.name, entry.hash), self._added_by(entry))
+        return None
+
+    def _newer(self, target: Reference, *, operations: bool) -> Iterator[LogEntry]:
+        """The commits that a branch has got since it was looked at, newest first; none where it has gone elsewhere."""
+        head = self.reference(target.name).hash
+        entries = []
+        for entry in self._since(head, target.hash, operations=operations):
+            if entry.hash == target.hash:
+                break
+            entries.append(entry)
+            if len(entries) > _MOST_SINCE:
+                break
+        yield from entries
 
     def _diagnosed(self, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
         """The conflict with its facts: judged once more where the branch is now, by the rules that tell them."""
@@ -215,14 +238,20 @@ class RemoteRepository(RemoteReading):
         """What an earlier merge with this request id did, as far as its commit tells."""
         assert options.request_id is not None
         done = self._committed(target, options.request_id, options.expected_hash)
-        if done is None:
-            return None
-        parents = self.commit_at(at_hash(done.reference.hash)).meta.parents
+        return None if done is None else self._merge_of(target, done.reference.hash, options)
+
+    def _merge_of(self, target: Reference, hash_: str, options: MergeOptions) -> MergeResult:
+        parents = self.commit_at(at_hash(hash_)).meta.parents
+        return self._applied(target, parents[0], hash_, self.merge_base(at_hash(parents[0]), at_hash(parents[-1])), options)
+
+    @staticmethod
+    def _applied(target: Reference, before: str, after: str, base: str | None, options: MergeOptions) -> MergeResult:
+        """What is known of a merge or transplant whose answer was lost."""
         return MergeResult(
             target_branch=target.name,
-            effective_target_hash=parents[0],
-            resultant_hash=done.reference.hash,
-            common_ancestor=self.merge_base(at_hash(parents[0]), at_hash(parents[-1])),
+            effective_target_hash=before,
+            resultant_hash=after,
+            common_ancestor=base,
             expected_hash=options.expected_hash,
             applied=True,
             successful=True,
@@ -232,13 +261,30 @@ class RemoteRepository(RemoteReading):
         path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
         try:
             found = self._transport.send("POST", path, None, body, request_id=options.request_id or "", safe=options.dry_run)
-        except OutcomeUnknown:
-            if verb == "merge" and options.request_id and (done := self._merged(target, options)):
-                return done
-            raise
+        except Lost as lost:
+            look = self._sent_merge if verb == "merge" else self._sent_transplant
+            return settled(lost, lambda: look(target, sources, options))
         except ReferenceConflict as conflict:
             raise self._namespace_conflict(conflict, verb, target.name, sources[-1]) from None
         return self._answered(understood(found, answers.decode_merge, verb), sources, options)
+
+    def _sent_merge(self, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
+        """The merge that was sent, where the branch has it: by its request id, else by its second parent and its message."""
+        for entry in self._newer(target, operations=False):
+            if options.request_id:
+                fits = entry.meta.properties.get(REQUEST_ID) == (options.request_id,)
+            else:
+                fits = entry.meta.parents[1:] == (sources[-1],) and (options.meta is None or entry.meta.message == options.meta.message)
+            if fits:
+                return self._merge_of(target, entry.hash, options)
+        return None
+
+    def _sent_transplant(self, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
+        """The transplant that was sent, where the branch has all of its commits, in order."""
+        copied = [self.commit_at(at_hash(source)) for source in sources]
+        message = options.meta.message if options.meta is not None and len(sources) == 1 else None
+        last = run_of(list(self._newer(target, operations=True)), copied, message)
+        return None if last is None else self._applied(target, target.hash, last.hash, None, options)
 
     def _namespace_conflict(self, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
         """What prevents a merge before any key is compared, with what is there."""

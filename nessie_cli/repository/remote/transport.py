@@ -78,21 +78,24 @@ class Transport:
         for number in range(RETRIES):
             try:
                 return self._once(method, path, query, body, request_id)
-            except _Busy as busy:
-                if not busy.sure:
-                    raise Lost(f"{busy.message}; what was sent may have happened", request_id) from None
-                fault: NessieError = busy
-            except requests.RequestException as error:
-                if not never_sent(error):
-                    raise self._lost(request_id) from None
-                fault = self._unreachable(error)
-                if for_good(error):
-                    raise fault from None
-            except OSError as error:
-                raise self._unreachable(error) from None
+            except (_Busy, _NoJson, OSError) as error:
+                fault = self._surely_not_taken(error, request_id)
             if number < RETRIES - 1:
                 time.sleep(_pause(fault, number))
         raise fault
+
+    def _surely_not_taken(self, error: Exception, request_id: str) -> NessieError:
+        """The fault of a write that the server has not taken and may take later; raises `Lost` for any other that it may have taken."""
+        if isinstance(error, _Busy):
+            if not error.sure:
+                raise Lost(f"{error.message}; what was sent may have happened", request_id) from None
+            return error
+        # Cut off within its head, an answer looks like one without a body.
+        if not isinstance(error, OSError) or (isinstance(error, requests.RequestException) and not never_sent(error)):
+            raise self._lost(request_id) from None
+        if for_good(error):
+            raise self._unreachable(error) from None
+        return self._unreachable(error)
 
     def close(self) -> None:
         """Close the connections."""
@@ -124,7 +127,7 @@ class Transport:
         document = _json(answer)
         if status < requests.codes.multiple_choices:
             if document is None:
-                raise StoreNotFound(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
+                raise _NoJson(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
             return document
         if status in (_TOO_MANY, _AWAY):
             # Of a server that is away, only its own word tells that it has not begun; what stands before it knows less.
@@ -182,6 +185,10 @@ class _Busy(StoreUnavailable):
         super().__init__(message)
         self.retry_after = retry_after or ""
         self.sure = sure
+
+
+class _NoJson(StoreNotFound):
+    """An answer of success that no Nessie server gives."""
 
 
 class _Authorization(Protocol):

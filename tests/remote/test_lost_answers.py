@@ -1,0 +1,303 @@
+"""Connections that are cut, before and behind the server: what was done is reported as done, and nothing is done twice.
+
+Between client and server stands a proxy on a socket of its own, which spoils the first answer to a write in one of the ways below.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+
+from nessie_cli.errors import AlreadyExists, OutcomeUnknown, ReferenceConflict, StoreUnavailable
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
+from nessie_cli.repository.access import Access
+from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.remote.opening import open_remote
+from tests.remote.listening import CUT, Answer, Request, forward, listening
+
+HTML = {"Content-Type": "text/html"}
+
+
+def before(server: str, request: Request) -> Answer:
+    return CUT
+
+
+def behind(server: str, request: Request) -> Answer:
+    forward(server, request)
+    return CUT
+
+
+def within_the_head(server: str, request: Request) -> Answer:
+    return forward(server, request)._replace(cut=20)
+
+
+def within_the_body(server: str, request: Request) -> Answer:
+    answer = forward(server, request)
+    # The head is some 150 bytes; what is cut off is the end of the body.
+    return answer._replace(cut=len(answer.body) + 30)
+
+
+def gateway_before(server: str, request: Request) -> Answer:
+    return Answer(502, b"<html>bad gateway</html>", HTML)
+
+
+def gateway_behind(server: str, request: Request) -> Answer:
+    forward(server, request)
+    return Answer(504, b"<html>gateway timeout</html>", HTML)
+
+
+def away_before(server: str, request: Request) -> Answer:
+    return Answer(503, b"<html>no server is left</html>", HTML)
+
+
+def away_behind(server: str, request: Request) -> Answer:
+    forward(server, request)
+    return Answer(503, b"upstream connect error or disconnect/reset before headers", {"Content-Type": "text/plain"})
+
+
+LOSSES = [before, behind, within_the_head, within_the_body, gateway_before, gateway_behind, away_before, away_behind]
+NEVER_ARRIVED = (before, gateway_before, away_before)
+Loss = Callable[[str, Request], Answer]
+
+DB = ContentKey(("db",))
+WRITES = ("POST", "PUT", "DELETE")
+READS = ("/contents",)
+
+
+class Spoiler:
+    """Hands everything on, but spoils the first `times` writes; `writes` are those that came in."""
+
+    def __init__(self, server: str, loss: Loss, *, plain: bool, times: int = 1) -> None:
+        self._server, self._loss, self._left = server, loss, times
+        self._without = ("nessie-cli",) if plain else ()
+        self.writes: list[str] = []
+
+    def __call__(self, request: Request) -> Answer:
+        if request.method in WRITES and not request.path.endswith(READS):
+            self.writes.append(str(request))
+            if self._left:
+                self._left -= 1
+                stripped = request._replace(headers={name: value for name, value in request.headers.items() if name not in self._without})
+                return self._loss(self._server, stripped)
+        return forward(self._server, request, self._without)
+
+
+def key(text: str) -> ContentKey:
+    return ContentKey.parse(text)
+
+
+def table(number: int) -> IcebergTable:
+    return IcebergTable(metadata_location=f"s3://lake/{number}.json", snapshot_id=number)
+
+
+def put(repository: Repository, branch: str, name: str, number: int) -> str:
+    return repository.commit(branch, [Put(key(name), table(number))], CommitMeta(f"{name} {number}")).reference.hash
+
+
+@pytest.fixture
+def repository(repository: Repository) -> Repository:
+    """`work` has two commits more than `main`, `old` is where both began."""
+    repository.commit("main", [Put(DB, Namespace(elements=("db",)))], CommitMeta("begin"))
+    begin = repository.reference("main").hash
+    for name in ("work", "old"):
+        repository.create_reference(ReferenceType.BRANCH, name, begin)
+    put(repository, "work", "db.one", 1)
+    put(repository, "work", "db.two", 2)
+    put(repository, "main", "db.three", 3)
+    return repository
+
+
+@contextmanager
+def through(server: str, loss: Loss, *, plain: bool, times: int = 1) -> Iterator[tuple[Repository, Spoiler]]:
+    spoiler = Spoiler(server, loss, plain=plain, times=times)
+    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(spoiler) as url, open_remote(url, Access(), circumstances) as client:
+        yield client, spoiler
+
+
+class Write(NamedTuple):
+    """A write as a client makes it, and how the catalog looks when it has happened, once."""
+
+    do: Callable[[Repository], object]
+    happened: Callable[[Repository], bool]
+
+
+def subjects(repository: Repository, name: str = "main") -> list[str]:
+    return [entry.meta.subject for entry in repository.log(name)]
+
+
+def head(repository: Repository, name: str) -> str:
+    return repository.reference(name).hash
+
+
+def names(repository: Repository) -> list[str]:
+    return [reference.name for reference in repository.references()]
+
+
+def _commit(repository: Repository, request_id: str | None) -> object:
+    wanted = [Put(key("db.new"), table(7))]
+    return repository.commit("main", wanted, CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}), request_id=request_id)
+
+
+def _transplant(repository: Repository, request_id: str | None) -> object:
+    commits = [repository.resolve("work~1").hash, repository.resolve("work").hash]
+    return repository.transplant("main", commits, MergeOptions(request_id=request_id))
+
+
+def _assign(repository: Repository) -> object:
+    return repository.assign_reference("old", head(repository, "work"), expected_hash=head(repository, "old"))
+
+
+_COMMITTED = ["new", "db.three 3", "begin"]
+_TRANSPLANTED = ["db.two 2", "db.one 1", "db.three 3", "begin"]
+REQUESTS = {
+    "commit": Write(lambda r: _commit(r, None), lambda r: subjects(r) == _COMMITTED),
+    "commit-by-id": Write(lambda r: _commit(r, "request-1"), lambda r: subjects(r) == _COMMITTED),
+    "merge": Write(lambda r: r.merge("main", "work"), lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main")),
+    "merge-by-id": Write(
+        lambda r: r.merge("main", "work", MergeOptions(request_id="request-2")), lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main")
+    ),
+    "transplant": Write(lambda r: _transplant(r, None), lambda r: subjects(r) == _TRANSPLANTED),
+    "transplant-by-id": Write(lambda r: _transplant(r, "request-3"), lambda r: subjects(r) == _TRANSPLANTED),
+}
+MOVES = {
+    "create": Write(lambda r: r.create_reference(ReferenceType.TAG, "v1", head(r, "main")), lambda r: names(r) == ["main", "old", "work", "v1"]),
+    "assign": Write(_assign, lambda r: head(r, "old") == head(r, "work")),
+    "delete": Write(lambda r: r.delete_reference("old", expected_hash=head(r, "old")), lambda r: names(r) == ["main", "work"]),
+    "rename": Write(
+        lambda r: r.rename_reference("old", "older", expected_hash=head(r, "old")), lambda r: names(r) == ["main", "older", "work"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_our_own_server_carries_a_write_out_once(repository: Repository, server: str, name: str, loss: Loss) -> None:
+    with through(server, loss, plain=False) as (client, spoiler):
+        REQUESTS[name].do(client)
+    assert REQUESTS[name].happened(repository)
+    assert len(spoiler.writes) == 2
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_of_a_reference_is_looked_up(repository: Repository, server: str, name: str, loss: Loss, *, plain: bool) -> None:
+    with through(server, loss, plain=plain) as (client, spoiler):
+        _find_out(repository, client, MOVES[name], loss)
+    assert len(spoiler.writes) == (2 if name == "rename" and plain and loss not in NEVER_ARRIVED else 1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_server_of_others_is_asked_by_its_log(repository: Repository, server: str, name: str, loss: Loss) -> None:
+    with through(server, loss, plain=True) as (client, spoiler):
+        _find_out(repository, client, REQUESTS[name], loss)
+    assert len(spoiler.writes) == 1
+
+
+def _find_out(repository: Repository, client: Repository, write: Write, loss: Loss) -> None:
+    if loss in NEVER_ARRIVED:
+        with pytest.raises(OutcomeUnknown):
+            write.do(client)
+        assert not write.happened(repository)
+    else:
+        write.do(client)
+        assert write.happened(repository)
+
+
+def test_what_is_told_of_a_commit_is_what_was_done(repository: Repository, server: str) -> None:
+    with through(server, behind, plain=True) as (client, _):
+        result = _commit(client, None)
+    newest = repository.commit_at("main")
+    assert result.reference.hash == newest.hash  # type: ignore[attr-defined]
+    assert result.added == {key("db.new"): repository.content("main", key("db.new")).id}  # type: ignore[attr-defined]
+
+
+def test_what_is_told_of_a_merge_is_what_was_done(repository: Repository, server: str) -> None:
+    start, base = head(repository, "main"), head(repository, "old")
+    with through(server, behind, plain=True) as (client, _):
+        result = client.merge("main", "work")
+    assert (result.effective_target_hash, result.resultant_hash, result.common_ancestor) == (start, head(repository, "main"), base)
+    assert result.applied
+
+
+def test_the_commits_of_others_are_not_taken_for_ones_own(repository: Repository, server: str) -> None:
+    """Somebody commits the same words with another content while our answer is lost, and ours never arrived."""
+
+    def overtaken(url: str, request: Request) -> Answer:
+        repository.commit("main", [Put(key("db.new"), table(8))], CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}))
+        return CUT
+
+    with through(server, overtaken, plain=True) as (client, _), pytest.raises(OutcomeUnknown):
+        _commit(client, None)
+
+
+def test_a_commit_is_found_under_those_that_came_after_it(repository: Repository, server: str) -> None:
+    def overtaken(url: str, request: Request) -> Answer:
+        forward(url, request)
+        put(repository, "main", "db.later", 9)
+        return CUT
+
+    with through(server, overtaken, plain=True) as (client, _):
+        assert _commit(client, None).reference.hash == repository.resolve("main~1").hash  # type: ignore[attr-defined]
+
+
+def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(repository: Repository, server: str) -> None:
+    gone = False
+
+    def dying(request: Request) -> Answer:
+        nonlocal gone
+        gone = gone or request.path.endswith("/history/commit")
+        return CUT if gone else forward(server, request)
+
+    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(dying) as url, open_remote(url, Access(), circumstances) as client, pytest.raises(OutcomeUnknown) as unknown:
+        _commit(client, "request-9")
+    assert unknown.value.request_id == "request-9"
+
+
+def test_a_request_that_is_sent_again_and_refused_then_was_not_done(repository: Repository, server: str) -> None:
+    start = head(repository, "main")
+
+    def overtaken(url: str, request: Request) -> Answer:
+        put(repository, "main", "db.new", 8)
+        return CUT
+
+    with through(server, overtaken, plain=False) as (client, _), pytest.raises(ReferenceConflict) as conflict:
+        client.commit("main", [Put(key("db.new"), table(7))], CommitMeta("new"), expected_hash=start)
+    assert [str(found.key) for found in conflict.value.conflicts] == ["db.new"]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_server_that_says_that_it_failed_and_has_done_nothing_is_believed(repository: Repository, server: str, *, plain: bool) -> None:
+    def failing(url: str, request: Request) -> Answer:
+        return Answer(500, b'{"status": 500, "reason": "Internal Server Error", "message": "a bug", "errorCode": "UNKNOWN"}')
+
+    with through(server, failing, plain=plain) as (client, _), pytest.raises(StoreUnavailable) as error:
+        _commit(client, None)
+    assert not isinstance(error.value, OutcomeUnknown)
+    assert "nothing was written" in error.value.message
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(repository: Repository, server: str, *, plain: bool) -> None:
+    def busy(url: str, request: Request) -> Answer:
+        return Answer(503, b'{"status": 503, "reason": "Service Unavailable", "message": "away", "errorCode": "SERVICE_UNAVAILABLE"}')
+
+    with through(server, busy, plain=plain, times=2) as (client, spoiler):
+        _commit(client, None)
+    assert len(spoiler.writes) == 3
+    assert subjects(repository) == _COMMITTED
+
+
+def test_a_reference_that_was_there_is_told_before_anything_is_sent(repository: Repository, server: str) -> None:
+    with through(server, behind, plain=True) as (client, spoiler), pytest.raises(AlreadyExists):
+        client.create_reference(ReferenceType.BRANCH, "old", head(client, "old"))
+    assert spoiler.writes == []
