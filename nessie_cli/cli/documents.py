@@ -248,6 +248,34 @@ class Script(TypedDict):
     script: str
 
 
+class Token(TypedDict):
+    """An entry of a token file; `created` and `expires` are null where they are not known, or never."""
+
+    tokenId: str
+    name: str
+    roles: list[str]
+    created: Instant | None
+    expires: Instant | None
+
+
+class NewToken(Token):
+    """A token that was made just now, told this once."""
+
+    token: str
+
+
+class Tokens(wire.Listing):
+    """The entries of a token file, in its order."""
+
+    tokens: list[Token]
+
+
+class RevokedTokens(TypedDict):
+    """The entries that were taken out of a token file."""
+
+    revoked: list[Token]
+
+
 class Text(TypedDict):
     """A page of the manual, or the help that `--help` shows."""
 
@@ -309,6 +337,9 @@ ANSWERS: Mapping[str, Answer] = {
     "reflog": Answer((Reflog,), wire.ReflogEntry),
     "undo": Answer((Undone,)),
     "serve": Answer(()),
+    "token new": Answer((NewToken,)),
+    "token list": Answer((Tokens,), Token),
+    "token revoke": Answer((RevokedTokens,)),
     "fsck": Answer((Checked,), wire.Problem),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),

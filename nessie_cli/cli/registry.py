@@ -92,6 +92,14 @@ STASH_COMMANDS: Mapping[str, CommandEntry] = {
     "drop": CommandEntry("stash_drop", "stash_drop", "Forget a batch that was put aside.", STAGING),
 }
 
+TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
+    "new": CommandEntry("token_new", "token_new", "Make a token for a caller of `nessie serve`, and print it: this once.", SETTINGS),
+    "list": CommandEntry("token_list", "token_list", "List the tokens of a file: for whom, with which roles, until when.", SETTINGS),
+    "revoke": CommandEntry(
+        "token_revoke", "token_revoke", "Take tokens out of a file: a running server refuses them from its next request on.", SETTINGS
+    ),
+}
+
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("init", "init", "Make a workspace here and, when there is none, its store.", WORKSPACE),
     "status": CommandEntry(
@@ -120,6 +128,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
     "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
+    "token": CommandEntry("", "", "Make, list and revoke the tokens of the callers of `nessie serve`.", CARE, TOKEN_COMMANDS),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),

@@ -32,6 +32,9 @@ VIEW_REFLOG = "VIEW_REFLOG"
 """What can be asked, in the original's words. Older rules say LIST_COMMITLOG for LIST_COMMIT_LOG; both are understood."""
 
 _OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
+_CONTAINER = "nessie"
+_TYPE = f"{_CONTAINER}.type"
+"""The variable `type`: CEL has a function of that name, and looks into the container first."""
 _REMEMBERED = 20_000
 _LONGEST = 10_000
 
@@ -68,7 +71,7 @@ class Rules:
             "ref": question.ref,
             "path": question.path,
             "contentType": question.content_type,
-            "type": question.config,
+            _TYPE: question.config,
             "role": role,
             "roles": list(caller.roles),
             "user": caller.name,
@@ -130,6 +133,6 @@ def _cel() -> Any:
 @cache
 def _environment() -> Any:
     types = _cel().Type
-    texts = dict.fromkeys(("op", "ref", "path", "contentType", "type", "role", "user"), types.STRING)
+    texts = dict.fromkeys(("op", "ref", "path", "contentType", _TYPE, "role", "user"), types.STRING)
     lists = dict.fromkeys(("roles", "actions"), types.List(types.STRING))
-    return _cel().NewEnv(variables={**texts, **lists, "api": types.Map(types.STRING, types.DYN)})
+    return _cel().NewEnv(container=_CONTAINER, variables={**texts, **lists, "api": types.Map(types.STRING, types.DYN)})

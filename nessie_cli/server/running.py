@@ -21,6 +21,7 @@ from nessie_cli.server.app import Parts, Server
 from nessie_cli.server.call import Catalog
 from nessie_cli.server.connections import GRACE, configuration
 from nessie_cli.server.extensions import EXTENSIONS
+from nessie_cli.server.gate import Security, open_gate
 from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
 from nessie_cli.server.routes import ROUTES
@@ -31,13 +32,14 @@ from nessie_cli.server.workers import Team, listen
 
 
 class Settings(NamedTuple):
-    """Where the server listens, how much it takes from its clients, and how many processes answer them."""
+    """Where the server listens, how much it takes from its clients, how many processes answer them, and who its clients are."""
 
     host: str = "127.0.0.1"
     port: int = 19120
     insecure: bool = False
     limits: Limits = Limits()
     workers: int = 1
+    security: Security = Security()
 
 
 class Listeners(NamedTuple):
@@ -49,13 +51,16 @@ class Listeners(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
-    if host == "localhost":
-        return True
+    """Whether an address is reached from this machine only; of a name all addresses have to be."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+    except (OSError, UnicodeError):
+        return host == "localhost"
+    return bool(found) and all(ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
 
 
 def application(repository: Repository, parts: Parts | None = None) -> Server:
@@ -66,9 +71,12 @@ def application(repository: Repository, parts: Parts | None = None) -> Server:
 
 
 def check_address(settings: Settings) -> None:
-    """Raise `NotAllowed` for an address that others reach, unless the settings say that this is meant."""
-    if not settings.insecure and not is_loopback(settings.host):
-        raise NotAllowed(f"{settings.host} is reached by other machines, and nobody would be asked who they are; --insecure says that this is meant")
+    """Raise `NotAllowed` for an address that others reach where everybody may do everything, unless the settings say that this is meant."""
+    if settings.insecure or settings.security.keeps_strangers_out or is_loopback(settings.host):
+        return
+    raise NotAllowed(
+        f"{settings.host} is reached by other machines, and nobody would be asked who they are; --tokens asks, --insecure says that this is meant"
+    )
 
 
 def cannot_listen(settings: Settings) -> StoreUnavailable:
@@ -93,7 +101,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
         _serve_together(opened, settings, listeners)
         return
     with opened() as repository:
-        app = application(repository, _parts(settings, listeners))
+        app = application(repository, _parts(settings, listeners, repository))
         server = Uvicorn(configuration(app, host=settings.host, port=settings.port), listeners.started)
         # uvicorn leaves the process when it cannot listen.
         with suppress(SystemExit):
@@ -102,9 +110,10 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
         raise cannot_listen(settings)
 
 
-def _parts(settings: Settings, listeners: Listeners) -> Parts:
+def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
     """What a server of this process is made of."""
-    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None)
+    gate = open_gate(settings.security, repository)
+    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None, gate)
 
 
 def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
@@ -112,6 +121,8 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
     with opened() as repository:
         if repository.url == "memory:":
             raise InvalidInput("a store in memory lives in one process; serve it with one worker")
+        # What is wrong with the files is told here, once, and not by each worker.
+        open_gate(settings.security, repository)
     try:
         listener = listen(settings.host, settings.port)
     except OSError:
@@ -126,7 +137,7 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
         def work(slot: int, channel: socket.socket) -> None:
             mine = listeners._replace(log=one_at_a_time(listeners.log, place) if listeners.log else None)
             with opened() as repository:
-                app = application(repository, _parts(settings._replace(limits=each), mine)._replace(turn=Turn(place)))
+                app = application(repository, _parts(settings._replace(limits=each), mine, repository)._replace(turn=Turn(place)))
                 app.others = lambda: board.others(slot)
                 Worker(app, channel, (board, slot)).run()
             if os.getppid() != parent:

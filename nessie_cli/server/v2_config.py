@@ -7,6 +7,7 @@ from msgspec import json
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
+from nessie_cli.server.guarded import require_config
 from nessie_cli.wire.encode import encode_config
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
@@ -27,6 +28,7 @@ def get_repository_config(call: Call) -> Answer:
     for name in wanted:
         if name not in TYPE_NAMES:
             raise InvalidInput(f"No repository config type registered for name {name}")
+        require_config(call.repository, name)
     settings = call.repository.config().settings if wanted else {}
     found = [json.decode(settings[SETTING.format(name)]) for name in wanted if SETTING.format(name) in settings]
     return Answer({"configs": found} if found else {})

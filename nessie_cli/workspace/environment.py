@@ -2,7 +2,7 @@
 
 `NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
 `NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits. `NESSIE_HOOK` is the name of the hook that
-nessie runs in.
+nessie runs in. `NESSIE_SERVE_TOKENS` and the others below are what `nessie serve` takes where its option of that name is missing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ REFERENCE = "NESSIE_REF"
 DEFAULT_BRANCH = "NESSIE_DEFAULT_BRANCH"
 AUTHOR = "NESSIE_AUTHOR"
 HOOK = "NESSIE_HOOK"
+SERVE_TOKENS = "NESSIE_SERVE_TOKENS"
+SERVE_RULES = "NESSIE_SERVE_RULES"
 
 
 def variable(name: str) -> str | None:

@@ -27,12 +27,12 @@ _DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
-_SCRIPT = re.compile(r'"(script|help|text)":"(?:[^"\\]|\\.)*"')
-"""Long texts that have tests of their own."""
+_SCRIPT = re.compile(r'"(script|help|text|token|tokenId)":"(?:[^"\\]|\\.)*"')
+"""Long texts that have tests of their own, and texts that are made by chance."""
 _NAME = re.compile(r"<(?:(id|time|request|hash) )?([^<>]*)>")
 
 
-_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>"})
+_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>", "<token>", "<tokenId>"})
 """Names that do not stand for digits."""
 
 

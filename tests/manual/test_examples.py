@@ -72,6 +72,10 @@ NEEDS = {
     "nessie switch -": Needs(("nessie switch feature",)),
     "nessie tag -d release-1": Needs(("nessie tag release-1",)),
     "nessie tag v1 main~1": Needs(("nessie tag -d v1",)),
+    "nessie token list --file tokens --json": Needs(("nessie token new ada --file tokens",)),
+    "nessie token list --file tokens": Needs(("nessie token new ada --file tokens",)),
+    "nessie token revoke nightly --file tokens --json": Needs(("nessie token new nightly --file tokens",)),
+    "nessie token revoke nightly --file tokens": Needs(("nessie token new nightly --file tokens",)),
     "nessie transplant 8f31c0de": Needs(hash="feature~2"),
 }
 """By example; those that are not here need nothing. One that no command shows any more is an error."""
@@ -126,6 +130,8 @@ def test_needs_are_of_examples_that_there_are():
 @pytest.mark.parametrize("example", [example for example in examples() if example.startswith("nessie serve")])
 def test_a_server_of_an_example_starts_and_ends(example, place):
     run(place, "nessie init --store sqlite:////srv/catalog.sqlite made-for-the-server")
+    run(place, "nessie token new ada --roles reader --file tokens")
+    (place.folder / "rules.toml").write_text("reading = \"op in ['VIEW_REFERENCE', 'READ_ENTRIES'] && role == 'reader'\"\n")
     words = [on_this_machine(place, word) for word in shlex.split(example)[1:]]
     # Port 0 is any free one; of an option that is given twice the last one counts.
     command = [sys.executable, "-m", "nessie_cli", *words, "--port", "0"]

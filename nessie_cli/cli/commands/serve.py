@@ -1,23 +1,44 @@
 """`nessie serve`."""
 
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace import environment as env
 
-EXAMPLES = ("nessie serve", "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120", "nessie serve --store memory: --access-log")
+EXAMPLES = (
+    "nessie serve",
+    "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
+    "nessie serve --store memory: --access-log",
+    "nessie serve --tokens tokens --rules rules.toml --open-metrics",
+)
+Insecure = Annotated[bool, typer.Option("--insecure", help="Listen on an address that others reach, though nobody is asked who they are.")]
+TokenFile = Annotated[
+    Path | None, typer.Option("--tokens", metavar="FILE", help="Ask callers for their tokens; `nessie token new` writes FILE.", show_default=False)
+]
+RuleFile = Annotated[
+    Path | None, typer.Option("--rules", metavar="FILE", help="Allow callers what the rules of FILE say, and nothing else.", show_default=False)
+]
+Anonymous = Annotated[bool, typer.Option("--anonymous", help="Let callers in who bring no token; for rules they have neither name nor role.")]
+OpenMetrics = Annotated[bool, typer.Option("--open-metrics", help="Answer /q/metrics without a token.")]
 
 
 def serve(
     ctx: typer.Context,
     *,
-    host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
-    port: int = typer.Option(19120, "--port", min=0, max=65535, help="The port to listen on; 0 takes a free one."),
-    insecure: bool = typer.Option(False, "--insecure", help="Listen on an address that others reach, though nobody is asked who they are."),
-    workers: int = typer.Option(1, "--workers", metavar="N", min=1, max=64, help="How many processes answer requests."),
-    access_log: bool = typer.Option(False, "--access-log", help="Write one JSON line for each request to stdout."),
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 19120,
+    insecure: Insecure = False,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, max=64, help="How many processes answer requests.")] = 1,
+    tokens: TokenFile = None,
+    rules: RuleFile = None,
+    anonymous: Anonymous = False,
+    open_metrics: OpenMetrics = False,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write one JSON line for each request to stdout.")] = False,
 ) -> None:
     """Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.
 
@@ -26,7 +47,7 @@ def serve(
     call = Invocation.of(ctx)
     from nessie_cli.cli.later import load_all
     from nessie_cli.repository.opening import connect
-    from nessie_cli.server import Listeners, Settings, serve
+    from nessie_cli.server import Listeners, Security, Settings, serve
 
     load_all()
     url = call.store_url()
@@ -41,4 +62,12 @@ def serve(
         stream.write(lines)
         stream.flush()
 
-    serve(lambda: connect(url), Settings(host, port, insecure, workers=workers), Listeners(started, write, faults=not access_log))
+    security = Security(named(tokens, env.SERVE_TOKENS), named(rules, env.SERVE_RULES), anonymous, open_metrics)
+    settings = Settings(host, port, insecure, workers=workers, security=security)
+    serve(lambda: connect(url), settings, Listeners(started, write, faults=not access_log))
+
+
+def named(given: Path | None, variable: str) -> Path | None:
+    """The file of an option, else that of the environment variable that stands for it."""
+    found = given or env.variable(variable)
+    return Path(found) if found else None

@@ -1,0 +1,144 @@
+"""Who may talk to the server at all: tokens in requests, refusals, names in commits and logs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.access_log import AccessLog
+from nessie_cli.server.gate import Security
+from nessie_cli.server.tokens import add_token, remove_tokens
+from tests.server.client import EMPTY, put
+from tests.server.guarding import TokenClient, guarded, with_gate
+from tests.server.serving import serving
+
+
+@pytest.fixture
+def server(tmp_path):
+    with guarded(tmp_path, with_rules=False) as found:
+        yield found
+
+
+PATHS = ("/api/v2/config", "/api/v1/config", "/api/v2/trees", "/api/v2/nosuch", "/api/v2/reflog", "/api/v1/trees/tree")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nobody_is_let_in_without_a_token(server, path):
+    answer = server.as_("").get(path)
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"] == 'Bearer realm="nessie"'
+    assert (answer.body["status"], answer.body["reason"], answer.body["errorCode"]) == (401, "Unauthorized", "UNKNOWN")
+
+
+def test_a_body_is_not_read_before_it_is_known_who_sends_it(server):
+    assert server.as_("").send("POST", "/api/v2/trees/main/history/commit", raw=b"no json").status == 401
+
+
+@pytest.mark.parametrize("value", ["Bearer nonsense", "Bearer nessie_0123456789ab_" + "x" * 43, "Digest x", "Basic !", "nothing"])
+def test_a_wrong_token_is_refused_and_not_repeated(server, value):
+    answer = server.as_("").get("/api/v2/config", authorization=value)
+    assert answer.status == 401
+    assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+    assert value.split()[-1] not in answer.raw.decode().replace("nothing better", "")
+
+
+def test_a_token_lets_its_holder_in_and_names_the_commits(server):
+    ada = server.as_("ada")
+    assert ada.get("/api/v2/config").status == 200
+    done = ada.commit("main", EMPTY, put("a"))
+    assert done.status == 200
+    meta = ada.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]
+    assert (meta["committer"], meta["authors"]) == ("ada", ["ada"])
+    assert next(server.repository.reflog("main")).who == "ada"
+
+
+def test_each_caller_has_a_name_of_its_own_in_commits_merges_and_reference_moves(server):
+    ada, bob = server.as_("ada"), server.as_("bob")
+    head = ada.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
+    assert bob.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": head}).status == 200
+    head = ada.commit("dev", head, put("b")).body["targetBranch"]["hash"]
+    merged = bob.send("POST", f"/api/v2/trees/main@{ada.head()}/history/merge", {"fromRefName": "dev", "fromHash": head})
+    assert merged.status == 200
+    log = ada.get("/api/v2/trees/main/history").body["logEntries"]
+    assert log[0]["commitMeta"]["committer"] == "bob"
+    assert [entry.who for entry in server.repository.reflog("dev")] == ["ada", "bob"]
+
+
+def test_a_token_that_is_withdrawn_works_no_more_and_a_new_one_at_once(server):
+    ada = server.as_("ada")
+    assert ada.get("/api/v2/config").status == 200
+    remove_tokens(server.folder / "tokens", "ada")
+    assert ada.get("/api/v2/config").status == 401
+    assert server.as_("ada").get("/api/v2/config").status == 200
+
+
+def test_basic_takes_the_token_as_password(server):
+    token = server.as_("ada").token
+    for user, status in (("ada", 200), ("", 200), ("eve", 401)):
+        value = base64.b64encode(f"{user}:{token}".encode()).decode()
+        assert server.as_("").get("/api/v2/config", authorization=f"Basic {value}").status == status
+
+
+def test_health_and_the_description_are_open_and_metrics_are_not(server):
+    nobody, ada = server.as_(""), server.as_("ada")
+    for path in ("/q/health", "/q/health/live", "/q/health/ready", "/api/docs", "/api/openapi.json", "/q/openapi"):
+        assert nobody.get(path).status == 200, path
+    refused = nobody.get("/q/metrics")
+    assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="nessie"')
+    assert b"nessie_http" not in refused.raw
+    assert ada.get("/q/metrics").status == 200
+
+
+def test_metrics_are_open_where_that_is_meant(tmp_path):
+    (tmp_path / "tokens").touch(0o600)
+    with connect("memory:") as repository:
+        app = with_gate(repository, Security(tokens=tmp_path / "tokens", open_metrics=True))
+        with serving(app=app) as url:
+            client = TokenClient(url, None)
+            assert client.get("/q/metrics").status == 200
+            assert client.get("/api/v2/config").status == 401
+            client.close()
+
+
+def test_anonymous_callers_are_let_in_where_that_is_meant_but_not_with_a_wrong_token(tmp_path):
+    with guarded(tmp_path, anonymous=True, with_rules=False) as server:
+        nobody = server.as_("")
+        assert nobody.commit("main", EMPTY, put("a")).status == 200
+        assert nobody.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]["committer"] == ""
+        assert nobody.get("/api/v2/config", authorization="Bearer wrong").status == 401
+
+
+def test_the_log_has_the_name_and_never_the_token(tmp_path):
+    lines = []
+    log = AccessLog(lines.append)
+    path = tmp_path / "tokens"
+    token, entry = add_token(path, "ada", (), None, datetime.now(UTC))
+    with connect("memory:") as repository, serving(app=with_gate(repository, Security(tokens=path), log)) as url:
+        client = TokenClient(url, token)
+        assert client.get("/api/v2/config").status == 200
+        assert client.get("/api/v2/config", authorization=f"Bearer {token[:-1]}").status == 401
+        client.close()
+    log.close()
+    text = b"".join(lines).decode()
+    assert [json.loads(line)["principal"] for line in text.splitlines()] == ["ada", ""]
+    assert token[:-1] not in text
+    assert entry.hash not in text
+
+
+def test_a_broken_token_file_keeps_the_server_from_starting(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("x")
+    path.chmod(0o600)
+    with connect("memory:") as repository, pytest.raises(InvalidInput, match="line 1"):
+        with_gate(repository, Security(tokens=path))
+
+
+def test_rules_without_callers_are_a_mistake(tmp_path):
+    (tmp_path / "rules").write_text("")
+    with connect("memory:") as repository, pytest.raises(InvalidInput, match="--anonymous"):
+        with_gate(repository, Security(rules=tmp_path / "rules"))
