@@ -1,0 +1,454 @@
+"""What rules forbid stays hidden, by whichever way it is asked for; what they allow works."""
+
+from __future__ import annotations
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.identity import Caller
+from nessie_cli.server.rules import Question, read_rules
+from tests.server.client import EMPTY, delete, namespace, put, table
+from tests.server.guarding import guarded
+
+OURS = {"nessie-cli": "1"}
+ALL_OPS = "['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE', 'LIST_COMMIT_LOG']"
+READ_PUBLIC = (
+    "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'main' && role == 'reader'",
+    "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main' && role == 'reader' && path.startsWith('public')",
+)
+"""Readers see `main`, and on it what is below `public`."""
+
+
+@pytest.fixture
+def server(tmp_path):
+    with guarded(tmp_path, *READ_PUBLIC) as found:
+        admin = found.as_("root", "admin")
+        found.admin = admin
+        found.first = admin.commit("main", EMPTY, put("public", content=namespace("public")), put("public", "t")).body["targetBranch"]["hash"]
+        found.main = admin.commit("main", found.first, put("secret", content=table(2)), message="on main").body["targetBranch"]["hash"]
+        admin.send("POST", "/api/v2/trees?name=hidden&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": found.main})
+        found.hidden = admin.commit("hidden", found.main, put("public", "plan"), message="nobody knows").body["targetBranch"]["hash"]
+        yield found
+
+
+def keys(answer, name="entries", attribute="name"):
+    return [".".join(entry[attribute]["elements"]) for entry in answer.body[name]]
+
+
+def test_nothing_is_allowed_that_no_rule_allows(server):
+    stranger = server.as_("eve")
+    head = server.main
+    for method, path, body in (
+        ("GET", "/api/v2/trees/main", None),
+        ("GET", "/api/v2/trees/main/entries", None),
+        ("GET", "/api/v2/trees/main/history", None),
+        ("GET", "/api/v2/trees/main/contents/public.t", None),
+        ("GET", f"/api/v2/trees/@{head}/entries", None),
+        ("GET", "/api/v2/trees/main/recent-changes", None),
+        ("GET", "/api/v2/trees/main/diff/hidden", None),
+        ("GET", "/api/v2/config/repository?type=GARBAGE_COLLECTOR", None),
+        ("POST", "/api/v2/config/repository", {"config": {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "NONE"}}),
+        ("POST", "/api/v2/trees?name=mine&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": head}),
+        ("PUT", f"/api/v2/trees/main@{head}", {"type": "BRANCH", "name": "main", "hash": EMPTY}),
+        ("DELETE", f"/api/v2/trees/hidden@{server.hidden}", None),
+        ("POST", f"/api/v2/trees/main@{head}/history/commit", {"commitMeta": {"message": "m"}, "operations": [put("x")]}),
+        ("POST", f"/api/v2/trees/main@{head}/history/merge", {"fromRefName": "hidden", "fromHash": server.hidden}),
+        ("POST", f"/api/v2/trees/main@{head}/history/transplant", {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]}),
+        ("GET", "/api/v1/trees/tree/main", None),
+        ("GET", "/api/v1/trees/tree", None),
+        ("GET", "/api/v1/trees/tree/main/log", None),
+        ("GET", "/api/v1/contents/public.t?ref=main", None),
+        ("GET", "/api/v1/diffs/main...hidden", None),
+        ("GET", "/api/v1/namespaces/main", None),
+        ("PUT", "/api/v1/namespaces/namespace/main/n", {"type": "NAMESPACE", "elements": ["n"]}),
+    ):
+        answer = stranger.send(method, path, body)
+        assert (answer.status, answer.body["errorCode"]) == (403, "FORBIDDEN"), (method, path, answer)
+        assert "'eve'" in answer.body["message"], path
+    assert stranger.get("/api/v2/trees").body["references"] == []
+    assert stranger.get("/api/v1/trees").body["references"] == []
+    assert stranger.get("/api/v2/config").status == 200
+
+
+def test_references_that_may_not_be_viewed_are_left_out(server):
+    names = [found["name"] for found in server.as_("ada", "reader").get("/api/v2/trees").body["references"]]
+    assert names == ["main"]
+
+
+def test_whether_a_reference_exists_is_told_only_to_those_who_may_view_it(server):
+    reader = server.as_("ada", "reader")
+    texts = {reader.get(f"/api/v2/trees/{name}").body["message"].replace(name, "NAME") for name in ("hidden", "nosuch")}
+    assert len(texts) == 1
+    assert {reader.get(f"/api/v2/trees/{name}").status for name in ("hidden", "nosuch")} == {403}
+
+
+def test_entries_and_contents_are_those_that_rules_allow(server):
+    reader = server.as_("ada", "reader")
+    assert keys(reader.get("/api/v2/trees/main/entries")) == ["public", "public.t"]
+    assert keys(reader.get("/api/v2/trees/main/entries?content=true")) == ["public", "public.t"]
+    assert keys(reader.get("/api/v1/trees/tree/main/entries")) == ["public", "public.t"]
+    assert keys(reader.get("/api/v1/trees/tree/main/entries?namespaceDepth=1")) == ["public"]
+    assert reader.get("/api/v2/trees/main/contents/public.t").status == 200
+    secret, missing = reader.get("/api/v2/trees/main/contents/secret"), reader.get("/api/v2/trees/main/contents/nosuch")
+    assert (secret.status, missing.status) == (403, 403)
+    assert reader.get("/api/v2/trees/main/contents/public.nosuch").status == 404
+    wanted = {"requestedKeys": [{"elements": ["public", "t"]}, {"elements": ["secret"]}]}
+    assert reader.send("POST", "/api/v2/trees/main/contents", wanted).status == 403
+    assert reader.send("POST", "/api/v1/contents?ref=main", wanted).status == 403
+
+
+def test_paging_leaves_nothing_out_and_shows_nothing_more(server):
+    admin = server.admin
+    for number in range(12):
+        admin.commit("main", admin.head(), put("public" if number % 3 else "secrets", f"k{number:02}"))
+    reader = server.as_("ada", "reader")
+    found, token = [], ""
+    while token is not None:
+        answer = reader.get("/api/v2/trees/main/entries?max-records=2" + (f"&page-token={token}" if token else ""))
+        found += keys(answer)
+        token = answer.body["token"]
+        assert answer.body["hasMore"] is (token is not None)
+    assert found == ["public", *(f"public.k{number:02}" for number in range(12) if number % 3), "public.t"]
+
+
+def test_the_log_tells_commits_but_only_operations_that_may_be_seen(server):
+    log = server.as_("ada", "reader").get("/api/v2/trees/main/history?fetch=ALL").body["logEntries"]
+    assert [entry["commitMeta"]["message"] for entry in log] == ["on main", "m"]
+    assert [[op["key"]["elements"] for op in entry["operations"] or []] for entry in log] == [[], [["public"], ["public", "t"]]]
+
+
+def test_a_filter_cannot_feel_for_what_is_hidden(server):
+    reader = server.as_("ada", "reader")
+    assert keys(reader.get("/api/v2/trees/main/entries?filter=entry.contentType%20==%20%27ICEBERG_TABLE%27")) == ["public.t"]
+    found = reader.get("/api/v2/trees/main/history?fetch=ALL&filter=operations.exists(op,op.key==%27secret%27)")
+    assert found.body["logEntries"] == []
+
+
+HIDDEN_COMMIT = (
+    "trees/@{h}",
+    "trees/@{h}/entries",
+    "trees/@{h}/history",
+    "trees/@{h}/contents/public.plan",
+    "trees/main@{h}/entries",
+    "trees/main@{h}/contents/public.plan",
+    "trees/main@{h}/history",
+    "trees/main/history?page-token={h}",
+    "trees/main/diff/@{h}",
+    "trees/@{h}/diff/main",
+    "trees/main/diff/main@{h}",
+    "trees/main@{h}~1*2999-01-01T00:00:00Z/diff/hidden",
+)
+
+
+@pytest.mark.parametrize("path", HIDDEN_COMMIT)
+def test_a_commit_of_a_hidden_branch_is_not_seen_by_its_hash(server, path):
+    answer = server.as_("ada", "reader").get("/api/v2/" + path.format(h=server.hidden))
+    assert answer.status == 403 or (answer.status == 400 and path == "trees/@{h}"), answer
+    assert b"plan" not in answer.raw.replace(b"public.plan", b"")
+    assert b"nobody knows" not in answer.raw
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "contents/public.plan?ref=main&hashOnRef={h}",
+        "trees/tree/main/log?endHash={h}",
+        "diffs/main...main*{h}",
+        "trees/tree/main/entries?hashOnRef={h}",
+    ],
+)
+def test_nor_by_version_1(server, path):
+    answer = server.as_("ada", "reader").get("/api/v1/" + path.format(h=server.hidden))
+    assert answer.status == 403, answer
+
+
+def test_a_commit_of_a_visible_branch_is_seen_by_its_hash(server):
+    reader = server.as_("ada", "reader")
+    for path in (
+        f"trees/main@{server.first}/entries",
+        f"trees/@{server.first}/entries",
+        f"trees/main/diff/@{server.first}",
+        f"trees/@{server.first}/history",
+    ):
+        assert reader.get(f"/api/v2/{path}").status == 200, path
+    assert keys(reader.get(f"/api/v2/trees/@{server.main}/entries")) == ["public", "public.t"]
+
+
+def test_a_diff_shows_what_may_be_read_on_both_sides(server):
+    server.rule(*READ_PUBLIC, f"op in {ALL_OPS} && ref == 'hidden' && role == 'reader'")
+    reader = server.as_("ada", "reader")
+    diffs = reader.get(f"/api/v2/trees/@{EMPTY}/diff/main").body["diffs"]
+    assert [entry["key"]["elements"] for entry in diffs] == [["public"], ["public", "t"]]
+    diffs = reader.get("/api/v2/trees/main/diff/hidden").body["diffs"]
+    assert [entry["key"]["elements"] for entry in diffs] == [["public", "plan"]]
+
+
+def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
+    admin = server.admin
+    admin.send("PUT", f"/api/v2/trees/hidden@{server.hidden}", {"type": "BRANCH", "name": "main", "hash": server.main})
+    reader = server.as_("ada", "reader")
+    recent = reader.get("/api/v2/trees/main/recent-changes").body
+    assert [state["commitHash"] for state in recent["previous"]] == [server.first, EMPTY]
+    assert reader.get("/api/v2/trees/hidden/recent-changes").status == 403
+    entries = reader.get("/api/v2/reflog", **OURS).body["reflog"]
+    assert {entry["reference"] for entry in entries} == {"main"}
+    assert reader.get("/api/v2/reflog?ref=hidden", **OURS).body["reflog"] == []
+    server.rule("op == 'VIEW_REFERENCE' && role == 'reader'")
+    assert reader.get("/api/v2/reflog", **OURS).body["reflog"] == []
+
+
+def test_our_own_routes_tell_nothing_hidden(server):
+    reader = server.as_("ada", "reader")
+    h, m = server.hidden, server.main
+    for path in (
+        f"ancestry?of={h}&to={m}&tell=merge-base",
+        f"ancestry?of={m}&to={h}&tell=is-ancestor",
+        f"revisions?spec={h}",
+        "revisions?spec=hidden",
+        "revisions?spec=nosuch",
+    ):
+        assert reader.get(f"/api/v2/{path}", **OURS).status == 403, path
+    assert reader.get(f"/api/v2/revisions?spec={h[:12]}", **OURS).status == 404
+    assert reader.get(f"/api/v2/revisions?spec={m[:12]}", **OURS).body["reference"]["hash"] == m
+    assert reader.get("/api/v2/trees/main/history?key=secret", **OURS).status == 403
+    assert reader.get(f"/api/v2/trees/main/history?all-parents=true&exclude={h}", **OURS).status == 403
+    assert reader.get("/api/v2/trees/main/history?all-parents=true", **OURS).status == 200
+    assert reader.get("/api/v2/trees/main/history?key=public.t", **OURS).status == 200
+
+
+def test_what_a_request_did_is_told_to_those_who_may_write_there(server):
+    mine = {**OURS, "nessie-request-id": "nightly"}
+    body = {"commitMeta": {"message": "m"}, "operations": [put("public", "x")]}
+    assert server.admin.send("POST", f"/api/v2/trees/hidden@{server.hidden}/history/commit", body, headers=mine).status == 200
+    server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'main'")
+    writer = server.as_("bob", "writer")
+    assert writer.get("/api/v2/requests/nightly", **OURS).status == 403
+    assert writer.send("POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine).status == 403
+    assert server.admin.get("/api/v2/requests/nightly", **OURS).body["result"]
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------------------------------
+
+WRITE = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role == 'writer'"
+
+
+def kept(server, path, name="main"):
+    return server.admin.get(f"/api/v2/trees/{name}/contents/{path}").body["content"]
+
+
+def test_creating_updating_and_deleting_are_rights_of_their_own(server):
+    server.rule(
+        WRITE,
+        "op == 'CREATE_ENTITY' && role == 'writer' && path.startsWith('in.')",
+        "op == 'DELETE_ENTITY' && path == 'public.t' && role == 'writer'",
+    )
+    writer = server.as_("bob", "writer")
+    old = kept(server, "public.t")
+    head = writer.commit("main", server.main, put("in", content=namespace("in"))).status
+    assert head == 403
+    server.admin.commit("main", server.main, put("in", content=namespace("in")))
+    assert writer.commit("main", server.admin.head(), put("in", "a")).status == 200
+    made = kept(server, "in.a")
+    assert writer.commit("main", server.admin.head(), put("in", "a", content=table(5, made["id"]))).status == 403
+    assert writer.commit("main", server.admin.head(), delete("in", "a")).status == 403
+    assert writer.commit("main", server.admin.head(), put("in", "b"), put("else")).status == 403
+    assert server.admin.get("/api/v2/trees/main/contents/in.b").status == 404
+    assert writer.commit("main", server.admin.head(), put("public", "t", content=table(9, old["id"]))).status == 403
+    assert writer.commit("main", server.admin.head(), delete("public", "t")).status == 200
+    answer = writer.commit("main", server.admin.head(), delete("secret"))
+    assert (answer.status, answer.body["message"]) == (403, "'DELETE_ENTITY' is not allowed for role 'writer' on content 'secret'")
+
+
+def test_types_of_contents_are_told_apart(server):
+    server.rule(WRITE, "op in ['CREATE_ENTITY', 'DELETE_ENTITY'] && contentType == 'NAMESPACE' && role == 'writer'")
+    writer = server.as_("bob", "writer")
+    assert writer.commit("main", server.main, put("n", content=namespace("n"))).status == 200
+    assert writer.commit("main", server.admin.head(), put("t")).status == 403
+    assert writer.commit("main", server.admin.head(), delete("secret")).status == 403
+    assert writer.commit("main", server.admin.head(), delete("n")).status == 200
+
+
+def test_to_drop_and_create_takes_both_rights(server):
+    server.rule(WRITE, "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer'")
+    writer = server.as_("bob", "writer")
+    assert writer.commit("main", server.main, delete("secret"), put("secret")).status == 403
+    content = kept(server, "secret")
+    assert writer.commit("main", server.main, put("secret", content=table(7, content["id"]))).status == 200
+
+
+def test_a_conflict_tells_nothing_of_keys_that_the_caller_may_not_touch(server):
+    server.rule(WRITE, "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer' && path.startsWith('public')")
+    writer = server.as_("bob", "writer")
+    answers = [writer.commit("main", server.first, put(key)) for key in ("secret", "nosuch")]
+    assert [answer.status for answer in answers] == [403, 403]
+    assert writer.commit("main", server.first, put("public", "t")).status in (400, 409)
+
+
+def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(server):
+    source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
+    target = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role == 'merger'"
+    write = "op == 'CREATE_ENTITY' && ref == 'main' && role == 'merger'"
+    merger = server.as_("mia", "merger")
+    body = {"fromRefName": "hidden", "fromHash": server.hidden}
+    path = f"/api/v2/trees/main@{server.main}/history/merge"
+    for rules in ((source, target), (source, write), (target, write), (target, write, source.replace(", 'READ_ENTITY_VALUE'", ""))):
+        server.rule(*rules)
+        for dry in (True, False):
+            answer = merger.send("POST", path, body | {"isDryRun": dry})
+            assert answer.status == 403, (rules, answer)
+            assert "plan" not in answer.raw.decode() or rules[0] == source or "READ_CONTENT_KEY" in rules[-1]
+    assert server.admin.head() == server.main
+    server.rule(source, target, write)
+    assert merger.send("POST", path, body).status == 200
+    assert server.admin.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]["committer"] == "mia"
+
+
+def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
+    source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
+    target = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY'] && ref == 'main' && role == 'merger'"
+    merger = server.as_("mia", "merger")
+    body = {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]}
+    path = f"/api/v2/trees/main@{server.main}/history/transplant"
+    for rules in ((target,), (source,), (target, source.replace(", 'LIST_COMMIT_LOG'", "")), (target, source.replace(", 'READ_ENTITY_VALUE'", ""))):
+        server.rule(*rules)
+        assert merger.send("POST", path, body).status == 403, rules
+    server.rule(source, target)
+    assert merger.send("POST", path, body).status == 200
+
+
+def test_references_are_made_moved_and_deleted_by_those_who_may(server):
+    mine = "ref.startsWith('mine/') && role == 'owner'"
+    server.rule(
+        f"op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH', 'DELETE_REFERENCE'] && {mine}",
+        "op == 'VIEW_REFERENCE' && ref == 'main'",
+    )
+    owner = server.as_("olga", "owner")
+    make = "/api/v2/trees?name={}&type=BRANCH"
+    body = {"type": "BRANCH", "name": "main", "hash": server.main}
+    assert owner.send("POST", make.format("mine/a"), body).status == 200
+    assert owner.send("POST", make.format("mine/b"), {"type": "DETACHED", "hash": server.main}).status == 200
+    assert owner.send("POST", make.format("other"), body).status == 403
+    for stolen in (
+        {"type": "BRANCH", "name": "main", "hash": server.hidden},
+        {"type": "DETACHED", "hash": server.hidden},
+        {"type": "BRANCH", "name": "hidden", "hash": server.hidden},
+    ):
+        assert owner.send("POST", make.format("mine/c"), stolen).status == 403
+        assert owner.send("PUT", f"/api/v2/trees/mine%2Fa@{server.main}", stolen).status == 403
+    assert owner.send("PUT", f"/api/v2/trees/mine%2Fa@{server.main}", {**body, "hash": server.first}).status == 200
+    assert owner.send("PUT", f"/api/v2/trees/main@{server.main}", {**body, "hash": server.first}).status == 403
+    assert owner.send("POST", f"/api/v2/trees/mine%2Fa@{server.first}/rename?name=mine/z", {}, headers=OURS).status == 200
+    assert owner.send("POST", f"/api/v2/trees/mine%2Fz@{server.first}/rename?name=stolen", {}, headers=OURS).status == 403
+    assert owner.send("DELETE", f"/api/v2/trees/mine%2Fz@{server.first}").status == 200
+    assert owner.send("DELETE", f"/api/v2/trees/hidden@{server.hidden}").status == 403
+
+
+def test_configuration_is_read_and_written_by_its_type(server):
+    gc = {"config": {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "NONE"}}
+    assert server.admin.send("POST", "/api/v2/config/repository", gc).status == 200
+    server.rule("op == 'READ_REPOSITORY_CONFIG' && type == 'GARBAGE_COLLECTOR' && role == 'keeper'")
+    keeper, other = server.as_("kim", "keeper"), server.as_("eve")
+    assert keeper.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").body["configs"][0]["defaultCutoffPolicy"] == "NONE"
+    assert keeper.send("POST", "/api/v2/config/repository", gc).status == 403
+    assert other.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").status == 403
+    settings = "/api/v2/config/repository?type=NESSIE_CLI_SETTINGS"
+    assert "repository-config.GARBAGE_COLLECTOR" in keeper.get(settings, **OURS).body["configs"][0]["settings"]
+    assert other.get(settings, **OURS).body["configs"][0]["settings"] == {}
+
+
+def test_kept_answers_are_kept_for_each_caller(server):
+    reader = server.as_("ada", "reader")
+    for _ in range(3):
+        assert keys(server.admin.get("/api/v2/trees/main/entries")) == ["public", "public.t", "secret"]
+        assert keys(reader.get("/api/v2/trees/main/entries")) == ["public", "public.t"]
+
+
+def test_changed_rules_count_from_the_next_request_on(server):
+    reader = server.as_("ada", "reader")
+    assert reader.get("/api/v2/trees/main").status == 200
+    server.rule()
+    assert reader.get("/api/v2/trees/main").status == 403
+    server.rule("op == 'VIEW_REFERENCE'")
+    assert reader.get("/api/v2/trees/main").status == 200
+
+
+def test_broken_rules_leave_those_before_in_force(server, capfd):
+    reader = server.as_("ada", "reader")
+    server.rule("op == ")
+    assert reader.get("/api/v2/trees/main").status == 200
+    assert reader.get("/api/v2/trees/hidden").status == 403
+    told = [line for line in capfd.readouterr().err.splitlines() if "rules" in line]
+    assert len(told) == 1
+    assert "rule_0" in told[0]
+
+
+def test_anonymous_callers_have_the_rights_that_rules_give_to_nobody(tmp_path):
+    with guarded(tmp_path, "op == 'VIEW_REFERENCE' && role == '' && ref == 'main'", anonymous=True) as server:
+        assert server.as_("").get("/api/v2/trees/main").status == 200
+        assert server.as_("").get("/api/v2/trees/main/entries").status == 403
+        assert server.as_("ada", "x").get("/api/v2/trees/main").status == 403
+
+
+# -- the rules themselves ---------------------------------------------------------------------------------------------------------------------
+
+
+ADA = Caller("ada", ("reader", "writer"))
+
+
+def allowed(text, caller=ADA, api=2, **question):
+    return read_rules(f"r = '''{text}'''".encode()).allow(caller, api, Question(**{"op": "VIEW_REFERENCE", **question}))
+
+
+def test_the_variables_are_the_originals():
+    assert allowed("op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions == []", ref="main")
+    assert allowed("path == 'a.b' && contentType == 'UDF'", path="a.b", content_type="UDF")
+    assert allowed("type == 'GARBAGE_COLLECTOR'", config="GARBAGE_COLLECTOR")
+    assert allowed("api.apiName == 'Nessie' && api.apiVersion == 1", api=1)
+    assert allowed("roles == ['reader', 'writer'] && user == 'ada'")
+    assert allowed("ref.matches('ma.*')", ref="main")
+
+
+def test_a_rule_is_asked_for_each_role_and_for_the_name_of_whoever_has_none():
+    assert allowed("role == 'reader'")
+    assert allowed("role == 'writer'")
+    assert not allowed("role == 'ada'")
+    assert allowed("role == 'ada'", Caller("ada"))
+    assert allowed("role == ''", Caller())
+
+
+def test_older_words_for_the_log_are_understood():
+    assert allowed("op == 'LIST_COMMITLOG'", op="LIST_COMMIT_LOG")
+    assert allowed("op == 'LIST_COMMIT_LOG'", op="LIST_COMMIT_LOG")
+
+
+def test_a_rule_that_fails_allows_nothing_and_others_still_count():
+    bad = "ref.matches('(')"
+    assert not allowed(bad, ref="main")
+    rules = read_rules(f'a = """{bad}"""\nb = "op == \'VIEW_REFERENCE\'"'.encode())
+    assert rules.allow(Caller("x"), 2, Question("VIEW_REFERENCE", "main"))
+
+
+def test_no_rules_allow_nothing():
+    assert not read_rules(b"").allow(Caller("ada", ("admin",)), 2, Question("VIEW_REFERENCE", "main"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("r = 'nosuch == 1'", "rule 'r'.*nosuch"),
+        ("r = 'op =='", "rule 'r'"),
+        ("r = 'op'", "rule 'r'.*condition"),
+        ("r = 1", "rule 'r'.*quotes"),
+        ("r = ", "TOML"),
+        ("r = 'true'\n[rules]\nr = 'true'", "twice"),
+        ("rules = 1", "table"),
+        ("\udcff", "TOML"),
+    ],
+)
+def test_wrong_rules_are_named(text, told):
+    with pytest.raises(InvalidInput, match=told):
+        read_rules(text.encode("utf-8", "surrogateescape"))
+
+
+def test_rules_may_stand_in_a_table():
+    assert read_rules(b"[rules]\nr = 'true'").allow(Caller(), 2, Question("VIEW_REFERENCE"))
