@@ -1,0 +1,267 @@
+"""Where tokens and passwords come from, and that they are seen nowhere: the real command, with --debug, against servers that fail."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.remote.issuer import CLIENT, SECRET, Issuer
+from tests.remote.listening import CUT, Answer, Request, forward, listening
+from tests.transcripts.conftest import Nessie
+
+TOKEN = "t0ken-Of-Somebody"
+PASSWORD = "p4ssw0rd:of/somebody"
+BEARER = f"Bearer {TOKEN}"
+BASIC = "Basic " + base64.b64encode(f"ann:{PASSWORD}".encode()).decode()
+
+
+class Gate:
+    """Lets requests through that carry the header, and remembers all headers; with `failing` nobody gets through."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.wanted: str | None = None
+        self.failing: Answer | None = None
+        self.seen: list[str | None] = []
+        self.url = ""
+
+    def __call__(self, request: Request) -> Answer:
+        header = request.headers.get("authorization")
+        self.seen.append(header)
+        if self.failing is not None:
+            return self.failing
+        if self.wanted is not None and header != self.wanted:
+            # A server that repeats what it was sent must not make us repeat it.
+            body = {"status": 401, "reason": "Unauthorized", "message": f"{header} is not known", "errorCode": "UNAUTHORIZED"}
+            return Answer(401, json.dumps(body).encode())
+        return forward(self._server, request)
+
+
+@pytest.fixture
+def gate(server: str) -> Iterator[Gate]:
+    gate = Gate(server)
+    with listening(gate) as url:
+        gate.url = url
+        yield gate
+
+
+def secret_file(folder: Path, text: str, mode: int = 0o600) -> str:
+    path = folder / "secret"
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_a_token_of_the_environment_is_sent(nessie: Nessie, gate: Gate) -> None:
+    gate.wanted = BEARER
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN": TOKEN})
+    assert set(gate.seen) == {BEARER}
+
+
+def test_a_token_of_a_file_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+    gate.wanted = BEARER
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN + "\n")})
+
+
+def test_a_password_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+    gate.wanted = BASIC
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": PASSWORD})
+
+
+def test_type_none_sends_nothing(nessie: Nessie, gate: Gate) -> None:
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TYPE": "none", "NESSIE_AUTH_TOKEN": TOKEN})
+    assert set(gate.seen) == {None}
+
+
+def test_a_password_of_netrc_is_not_sent(nessie: Nessie, gate: Gate) -> None:
+    netrc = Path(nessie.environment["HOME"]) / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login ann password nobody-asked-for-it\n")
+    netrc.chmod(0o600)
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url})
+    assert set(gate.seen) == {None}
+
+
+def test_the_settings_of_a_profile_say_how_its_server_is_reached(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+    gate.wanted = BEARER
+    for name, value in {"store": gate.url, "auth-type": "bearer", "token-file": secret_file(tmp_path, TOKEN)}.items():
+        nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
+    nessie.ok("log", "--profile", "work")
+    nessie.ok("log", env={"NESSIE_PROFILE": "work"})
+    assert nessie("log", "--store", gate.url).code == 6
+    nessie.ok("config", "set", "default-profile", "work", "--user")
+    nessie.ok("log")
+    nessie.ok("log", "--store", gate.url)
+
+
+def test_the_settings_of_a_workspace_say_how_its_server_is_reached(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+    gate.wanted = BEARER
+    nessie.ok("init", "--store", gate.url, env={"NESSIE_AUTH_TOKEN": TOKEN})
+    assert nessie("log").code == 6
+    secret_file(nessie.folder, TOKEN)
+    nessie.ok("config", "set", "access.token-file", "secret")
+    nessie.ok("log")
+    (nessie.folder / "below").mkdir()
+    nessie.ok("log", cwd=nessie.folder / "below")
+    nessie.ok("init")
+
+
+def test_a_secret_goes_only_to_the_server_that_it_was_set_for(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+    for name, value in {"store": "http://127.0.0.1:1/api/v2", "token-file": secret_file(tmp_path, TOKEN)}.items():
+        nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
+    nessie.ok("config", "set", "default-profile", "work", "--user")
+    nessie.ok("log", "--store", gate.url)
+    assert set(gate.seen) == {None}
+
+
+def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+    gate.wanted = "Bearer token-1"
+    env = oauth2(gate, issuer)
+    nessie.ok("log", env=env)
+    nessie.ok("branch", env=env)
+    assert issuer.grants == ["client_credentials"]
+
+
+def test_a_token_that_the_catalog_takes_no_more_is_replaced_once(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+    gate.wanted = "Bearer token-2"
+    nessie.ok("log", env=oauth2(gate, issuer))
+    assert gate.seen[:2] == ["Bearer token-1", "Bearer token-2"]
+    gate.wanted = "Bearer nobody's"
+    refused = nessie("log", env=oauth2(gate, issuer))
+    assert (refused.code, issuer.grants) == (6, ["client_credentials"] * 3)
+    assert "does not take the token" in refused.err
+
+
+def test_a_sign_in_without_a_terminal_is_refused(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+    refused = nessie("log", env=oauth2(gate, issuer) | {"NESSIE_OAUTH2_GRANT_TYPE": "device_code"})
+    assert refused.code == 6
+    assert "needs a terminal" in refused.err
+    assert issuer.asked == []
+
+
+def oauth2(gate: Gate, issuer: Issuer) -> dict[str, str]:
+    return {
+        "NESSIE_ENDPOINT": gate.url,
+        "NESSIE_OAUTH2_ISSUER_URL": f"{issuer.url}/realm",
+        "NESSIE_OAUTH2_CLIENT_ID": CLIENT,
+        "NESSIE_OAUTH2_CLIENT_SECRET": SECRET,
+    }
+
+
+# -- what is wrong with a secret ------------------------------------------------------------------------------------------------------------
+
+
+class Wrong(NamedTuple):
+    env: Mapping[str, str]
+    line: str
+
+
+WRONG = {
+    "type": Wrong({"NESSIE_AUTH_TYPE": "aws"}, "NESSIE_AUTH_TYPE: 'aws' is none of none, basic, bearer, oauth2"),
+    "no token": Wrong({"NESSIE_AUTH_TYPE": "bearer"}, "auth-type bearer needs a token: NESSIE_AUTH_TOKEN, a file"),
+    "no user": Wrong({"NESSIE_AUTH_TYPE": "basic"}, "auth-type basic needs username (NESSIE_AUTH_USERNAME)"),
+    "no password": Wrong({"NESSIE_AUTH_USERNAME": "ann"}, "auth-type basic needs a password: NESSIE_AUTH_PASSWORD, a file"),
+    "no client": Wrong({"NESSIE_AUTH_TYPE": "oauth2"}, "auth-type oauth2 needs client-id"),
+    "no issuer": Wrong({"NESSIE_OAUTH2_CLIENT_ID": "me"}, "auth-type oauth2 needs issuer-url"),
+    "no secret": Wrong({"NESSIE_OAUTH2_CLIENT_ID": "me", "NESSIE_OAUTH2_ISSUER_URL": "http://127.0.0.1:1"}, "needs a client-secret"),
+    "token with a space": Wrong({"NESSIE_AUTH_TOKEN": "a b"}, "holds characters that no header can carry"),
+    "no file": Wrong({"NESSIE_AUTH_TOKEN_FILE": "/nowhere"}, "/nowhere: the secret cannot be read"),
+    "timeout": Wrong({"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is no number of seconds above 0"),
+    "proxy": Wrong({"NESSIE_PROXY": "somewhere:80"}, "NESSIE_PROXY: write http://host:port"),
+    "no CA": Wrong({"NESSIE_CA_FILE": "/nowhere"}, "/nowhere: there is no such file"),
+    "key without certificate": Wrong({"NESSIE_KEY_FILE": "/nowhere"}, "needs its certificate too"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_setting_is_one_line_that_names_it(nessie: Nessie, gate: Gate, name: str) -> None:
+    refused = nessie("log", env={"NESSIE_ENDPOINT": gate.url, **WRONG[name].env})
+    assert refused.code == 2
+    assert WRONG[name].line in refused.err
+    assert len(refused.err.splitlines()) == 1
+    assert gate.seen == []
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
+def test_a_file_that_others_may_read_is_refused(nessie: Nessie, gate: Gate, tmp_path: Path, mode: int) -> None:
+    refused = nessie("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN, mode)})
+    assert refused.code == 2
+    assert "others may read this secret; `chmod 600" in refused.err
+
+
+@pytest.mark.parametrize("name", ["access.token", "access.password", "profile.work.token", "profile.work.client-secret", "access.auth.token"])
+def test_settings_take_no_secret(nessie: Nessie, name: str) -> None:
+    nessie.ok("init")
+    refused = nessie("config", "set", name, TOKEN)
+    assert refused.code == 2
+    assert "secrets are never written" in refused.err
+    assert seen_in_files(nessie, TOKEN) == []
+
+
+def test_settings_take_no_password_of_a_proxy(nessie: Nessie) -> None:
+    nessie.ok("init")
+    refused = nessie("config", "set", "access.proxy", f"http://ann:{TOKEN}@proxy:3128")
+    assert (refused.code, TOKEN in refused.out + refused.err) == (2, False)
+
+
+# -- seen nowhere -----------------------------------------------------------------------------------------------------------------------------
+
+FAILURES = {
+    "401": None,
+    "403": Answer(403, b"<html>no</html>", {"Content-Type": "text/html"}),
+    "500": Answer(500, b'{"status": 500, "message": "failed", "errorCode": "UNKNOWN", "reason": "Internal"}'),
+    "503": Answer(503, b""),
+    "cut": CUT,
+    "page": Answer(200, b"<html>hello</html>", {"Content-Type": "text/html"}),
+    "elsewhere": Answer(307, b"", {"Location": "http://127.0.0.1:1/api/v2/config"}),
+}
+CREDENTIALS = {
+    "token": ({"NESSIE_AUTH_TOKEN": TOKEN}, [TOKEN]),
+    "password": ({"NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": PASSWORD}, [PASSWORD, BASIC.partition(" ")[2]]),
+    "no-header": ({"NESSIE_AUTH_TOKEN": TOKEN + " \x07"}, [TOKEN]),
+    "proxy": ({"NESSIE_PROXY": f"http://ann:{TOKEN}@127.0.0.1:1", "NESSIE_AUTH_TOKEN": TOKEN}, [TOKEN]),
+    "in-url": ({"NESSIE_ENDPOINT": f"http://ann:{TOKEN}@127.0.0.1:1/api/v2"}, [TOKEN]),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_secret_is_seen_nowhere(nessie: Nessie, gate: Gate, kind: str, failure: str) -> None:
+    gate.wanted, gate.failing = "Bearer another", FAILURES[failure]
+    env, secrets = CREDENTIALS[kind]
+    failed = nessie("log", "--debug", "-v", "--json", env={"NESSIE_ENDPOINT": gate.url, **env})
+    assert failed.code in (2, 4, 6, 7)
+    assert "Traceback" in failed.err
+    for secret in secrets:
+        assert secret not in failed.out + failed.err
+        assert seen_in_files(nessie, secret) == []
+
+
+@pytest.mark.parametrize("failing", [Answer(500, b"failed"), Answer(401, b'{"error": "invalid_client"}'), Answer(200, b"<html>"), CUT])
+def test_the_secret_of_a_client_is_seen_nowhere(nessie: Nessie, gate: Gate, issuer: Issuer, failing: Answer) -> None:
+    issuer.failing = [failing] * 3
+    failed = nessie("log", "--debug", "--json", env=oauth2(gate, issuer))
+    assert failed.code in (6, 7)
+    assert "Traceback" in failed.err
+    assert SECRET not in failed.out + failed.err
+    assert seen_in_files(nessie, SECRET) == []
+
+
+def test_tokens_are_seen_only_where_they_are_kept(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+    issuer.refreshing, gate.failing = True, CUT
+    failed = nessie("log", "--debug", env=oauth2(gate, issuer))
+    assert "token-1" not in failed.out + failed.err
+    (kept,) = seen_in_files(nessie, "token-1")
+    assert kept.parts[-3:-1] == ("nessie", "tokens")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert seen_in_files(nessie, "refresh-1") == [kept]
+    assert seen_in_files(nessie, SECRET) == []
+
+
+def seen_in_files(nessie: Nessie, secret: str) -> list[Path]:
+    folders = (nessie.folder, Path(nessie.environment["HOME"]))
+    return [path for folder in folders for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
