@@ -110,14 +110,17 @@ def _check_certificates(access: Access) -> None:
 
 
 def _reason(error: OSError) -> str:
-    found = getattr(error, "reason", None) or error.strerror or type(error).__name__
-    return _REASONS.get(found, str(found).replace("_", " ").lower())
+    """What OpenSSL found, in words; which attribute of the error tells it depends on its version."""
+    text = f"{getattr(error, 'reason', '')} {error.strerror}".lower().replace("_", " ")
+    return next((words for name, words in _REASONS.items() if name in text), "it cannot be read")
 
 
 _REASONS = {
-    "PEM_LIB": "no PEM file, or the wrong password",
-    "NO_START_LINE": "no PEM file",
-    "KEY_VALUES_MISMATCH": "they belong to different pairs",
+    "mismatch": "they belong to different pairs",
+    "bad decrypt": "the wrong password",
+    "pem lib": "no PEM file, or the wrong password",
+    "no start line": "no PEM file",
+    "no certificate": "no PEM file",
 }
 
 

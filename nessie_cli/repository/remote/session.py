@@ -83,6 +83,8 @@ def understood(answer: Any, decode: Callable[[Any], T], what: str) -> T:
 def _facts(transport: Transport) -> ServerFacts:
     try:
         found = transport.get("config")
+    except StoreNotFound:
+        raise
     except NotFound:
         raise StoreNotFound(f"server {transport.url}: no Nessie server answers there; its API is at …/api/v2", transport.url) from None
     if not isinstance(found, dict) or "maxSupportedApiVersion" not in found:

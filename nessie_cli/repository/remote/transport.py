@@ -90,7 +90,6 @@ class Transport:
             if not error.sure:
                 raise Lost(f"{error.message}; what was sent may have happened", request_id) from None
             return error
-        # Cut off within its head, an answer looks like one without a body.
         if not isinstance(error, OSError) or (isinstance(error, requests.RequestException) and not never_sent(error)):
             raise self._lost(request_id) from None
         if for_good(error):
@@ -126,6 +125,9 @@ class Transport:
         what, status = f"{method} {self.url}/{path}", answer.status_code
         document = _json(answer)
         if status < requests.codes.multiple_choices:
+            if not answer.content:
+                # Cut off within its head, an answer looks like one without a body; no answer of the API is without one.
+                raise requests.ConnectionError(f"{status} without a body")
             if document is None:
                 raise _NoJson(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
             return document

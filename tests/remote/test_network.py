@@ -1,0 +1,267 @@
+"""The way to a server: certificates, proxies, timeouts, and one line for each way in which it leads nowhere."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.remote.issuer import CLIENT, SECRET, Issuer
+from tests.remote.listening import TLS, Answer, Request, forward, listening, server_tls
+from tests.remote.proxy import Proxy, proxying
+from tests.transcripts.conftest import Nessie
+
+CA = {"NESSIE_CA_FILE": str(TLS / "ca.pem")}
+CLIENT_FILES = {"NESSIE_CERTIFICATE_FILE": str(TLS / "client.pem"), "NESSIE_KEY_FILE": str(TLS / "client.key")}
+
+
+@contextmanager
+def secure(server: str, *, client_certificates: bool = False) -> Iterator[str]:
+    with listening(lambda request: forward(server, request), server_tls(client_certificates=client_certificates)) as url:
+        yield url
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with proxying() as found:
+        yield found
+
+
+def refused(nessie: Nessie, url: str, env: dict[str, str] | None = None, code: int = 7) -> str:
+    """The one line of a command that cannot reach its server."""
+    outcome = nessie("log", env={"NESSIE_ENDPOINT": url, **(env or {})})
+    lines = outcome.err.splitlines()
+    assert (outcome.code, outcome.out) == (code, ""), outcome
+    assert lines[0].startswith("nessie: ")
+    return lines[0]
+
+
+# -- certificates -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_ca_of_ones_own_is_trusted(nessie: Nessie, server: str) -> None:
+    with secure(server) as url:
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA})
+        # What is said for nessie goes before what is said for all.
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, "REQUESTS_CA_BUNDLE": "/nowhere", **CA})
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, "REQUESTS_CA_BUNDLE": str(TLS / "ca.pem")})
+
+
+def test_a_server_of_an_unknown_ca_is_not_trusted(nessie: Nessie, server: str) -> None:
+    with secure(server) as url:
+        assert "its certificate is not accepted; give the CA's file" in refused(nessie, url)
+
+
+def test_a_certificate_for_another_name_is_not_accepted(nessie: Nessie, server: str) -> None:
+    with secure(server) as url:
+        port = url.rpartition(":")[2]
+        assert "its certificate is for another name" in refused(nessie, f"https://127.1:{port}", CA)
+
+
+def test_a_client_shows_its_certificate(nessie: Nessie, server: str) -> None:
+    with secure(server, client_certificates=True) as url:
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA, **CLIENT_FILES})
+
+
+def test_a_client_without_a_certificate_is_told_that_it_needs_one(nessie: Nessie, server: str) -> None:
+    with secure(server, client_certificates=True) as url:
+        assert "client certificate" in refused(nessie, url, CA) or "not reachable" in refused(nessie, url, CA)
+
+
+def test_an_encrypted_key_is_opened_by_its_password(nessie: Nessie, server: str, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("opensesame\n")
+    password.chmod(0o600)
+    encrypted = {**CA, **CLIENT_FILES, "NESSIE_KEY_FILE": str(TLS / "client-encrypted.key")}
+    with secure(server, client_certificates=True) as url:
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD": "opensesame"})
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD_FILE": str(password)})
+        assert "the key is encrypted; NESSIE_KEY_PASSWORD" in refused(nessie, url, encrypted, code=2)
+        assert "the wrong password" in refused(nessie, url, {**encrypted, "NESSIE_KEY_PASSWORD": "sesame"}, code=2)
+
+
+def test_files_that_belong_to_nobody_are_told(nessie: Nessie, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no certificate\n")
+    url = "https://127.0.0.1:1"
+    assert "holds no CA certificates" in refused(nessie, url, {"NESSIE_CA_FILE": str(tmp_path / "text")}, code=2)
+    other = {**CLIENT_FILES, "NESSIE_KEY_FILE": str(TLS / "server.key")}
+    assert "they belong to different pairs" in refused(nessie, url, other, code=2)
+
+
+# -- proxies ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_environment_names_a_proxy(nessie: Nessie, server: str, proxy: Proxy) -> None:
+    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": proxy.url})
+    assert proxy.seen[0].startswith(f"GET {server}/api/v2/config")
+
+
+def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(nessie: Nessie, server: str, proxy: Proxy) -> None:
+    with secure(server) as url:
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, "HTTPS_PROXY": proxy.url, **CA})
+        assert set(proxy.seen) == {f"CONNECT {url.removeprefix('https://')}"}
+
+
+def test_a_setting_goes_before_the_environment(nessie: Nessie, server: str, proxy: Proxy) -> None:
+    elsewhere = "http://127.0.0.1:1"
+    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": proxy.url})
+    assert proxy.seen
+    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": "none"})
+
+
+def test_some_servers_need_no_proxy(nessie: Nessie, server: str, proxy: Proxy) -> None:
+    for name in ("HTTP_PROXY", "NESSIE_PROXY"):
+        nessie.ok("log", env={"NESSIE_ENDPOINT": server, name: proxy.url, "NO_PROXY": "127.0.0.1"})
+    assert proxy.seen == []
+
+
+def test_a_proxy_may_ask_who_wants_it(nessie: Nessie, server: str, proxy: Proxy) -> None:
+    proxy.wanted = "ann:secret"
+    named = proxy.url.replace("http://", "http://ann:secret@")
+    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": named})
+    assert "the proxy for it asks who you are (407)" in refused(nessie, server, {"NESSIE_PROXY": proxy.url})
+    with secure(server) as url:
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, "HTTPS_PROXY": named, **CA})
+        assert "the proxy for it asks who you are (407)" in refused(nessie, url, {"NESSIE_PROXY": proxy.url, **CA})
+
+
+def test_a_proxy_that_is_not_there_is_told(nessie: Nessie, server: str) -> None:
+    assert "the proxy for it does not work" in refused(nessie, server, {"NESSIE_PROXY": "http://127.0.0.1:1"})
+
+
+def test_an_oauth2_server_is_reached_the_same_way(nessie: Nessie, server: str, issuer: Issuer, proxy: Proxy) -> None:
+    env = {"NESSIE_OAUTH2_ISSUER_URL": f"{issuer.url}/realm", "NESSIE_OAUTH2_CLIENT_ID": CLIENT, "NESSIE_OAUTH2_CLIENT_SECRET": SECRET}
+    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": proxy.url, **env})
+    assert f"POST {issuer.url}/token" in proxy.seen
+
+
+# -- timeouts ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
+    never = threading.Event()
+
+    def silent(request: Request) -> Answer:
+        never.wait(60)
+        return Answer()
+
+    with listening(silent) as url:
+        try:
+            assert "no answer within 0.5 seconds (NESSIE_TIMEOUT)" in refused(nessie, url, {"NESSIE_TIMEOUT": "0.5"})
+        finally:
+            never.set()
+
+
+def test_a_timeout_may_stand_in_settings(nessie: Nessie, server: str) -> None:
+    nessie.ok("init", "--store", server)
+    nessie.ok("config", "set", "access.timeout", "30")
+    nessie.ok("log")
+    assert nessie("config", "set", "access.timeout", "never").code == 2
+
+
+# -- addresses that are wrong -------------------------------------------------------------------------------------------------------------------
+
+
+def test_no_name_no_port_no_server(nessie: Nessie) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = free.getsockname()[1]
+        assert "nothing listens there" in refused(nessie, f"http://127.0.0.1:{nobody}")
+    assert "its name is not known" in refused(nessie, "http://no-such-name.invalid/api/v2")
+
+
+def test_a_secure_server_is_not_spoken_to_in_plain_text_nor_the_other_way(nessie: Nessie, server: str) -> None:
+    with secure(server) as url:
+        assert "does it speak https?" in refused(nessie, url.replace("https://", "http://"))
+    assert "it does not speak https there" in refused(nessie, server.replace("http://", "https://"), CA)
+
+
+@pytest.mark.parametrize("path", ["/api/v1", "/api/v1/"])
+def test_the_address_of_another_version_is_told(nessie: Nessie, server: str, path: str) -> None:
+    assert "the address of version 2 ends in /api/v2" in refused(nessie, server + path, code=2)
+
+
+@pytest.mark.parametrize("path", ["/api", "/v2", "/somewhere/else", "/api/v2/trees"])
+def test_a_path_without_an_api_is_told(nessie: Nessie, server: str, path: str) -> None:
+    line = refused(nessie, server + path, code=4)
+    assert "…/api/v2" in line or "no Nessie server" in line
+
+
+def test_an_address_without_a_path_means_the_api(nessie: Nessie, server: str) -> None:
+    nessie.ok("log", "--store", server)
+    nessie.ok("log", "--store", f"{server}/")
+    nessie.ok("log", "--store", f"{server}/api/v2/")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "https:///api/v2", "http://host:port/api/v2", "http://[::1", "http://h/api/v2?token=geheim", "http://a b/"]
+)
+def test_what_is_no_url_is_told(nessie: Nessie, url: str) -> None:
+    line = refused(nessie, url, code=2)
+    assert "geheim" not in line
+
+
+ANSWERS = {
+    "page": (Answer(200, b"<html>welcome</html>", {"Content-Type": "text/html"}), 4, "the answer is no JSON"),
+    "another service": (Answer(200, b'{"hello": "world"}'), 4, "what answers there is no Nessie server"),
+    "401": (Answer(401, b""), 6, "it asks who you are (401); NESSIE_AUTH_TOKEN"),
+    "403": (Answer(403, b"<html/>"), 6, "the server does not allow this (403)"),
+    "429": (Answer(429, b"", {"Retry-After": "0"}), 7, "the server answered 429, too many requests"),
+    "503": (Answer(503, b"", {"Retry-After": "0"}), 7, "the server answered 503, it is busy or away"),
+    "moved": (Answer(301, b"", {"Location": "https://elsewhere.example.org/api/v2/config"}), 2, "(301): https://elsewhere.example.org/api/v2; use"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_that_is_none_is_one_line(nessie: Nessie, name: str) -> None:
+    answer, code, text = ANSWERS[name]
+    with listening(lambda _: answer) as url:
+        assert text in refused(nessie, url, code=code)
+
+
+# -- busy for a while ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [Answer(503), Answer(502), Answer(504), Answer(429, b"", {"Retry-After": "0"}), Answer(cut=0), Answer(cut=30)])
+def test_a_question_is_asked_again(nessie: Nessie, server: str, answer: Answer) -> None:
+    asked: list[str] = []
+
+    def busy(request: Request) -> Answer:
+        asked.append(str(request))
+        return answer if len(asked) < 4 else forward(server, request)
+
+    with listening(busy) as url:
+        nessie.ok("branch", "--store", url)
+    assert asked[:4] == ["GET /api/v2/config"] * 4
+
+
+def test_a_question_is_not_asked_for_ever(nessie: Nessie) -> None:
+    asked: list[str] = []
+
+    def busy(request: Request) -> Answer:
+        asked.append(str(request))
+        return Answer(503, b"", {"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"})
+
+    with listening(busy) as url:
+        assert nessie("branch", "--store", url).code == 7
+    assert len(asked) == 4
+
+
+def test_a_server_is_not_served_once_more(nessie: Nessie, server: str) -> None:
+    outcome = nessie("serve", "--store", server, "--port", "0")
+    assert outcome.code == 2
+    assert "is served already" in outcome.err
+
+
+def test_init_makes_a_workspace_on_a_server(nessie: Nessie, server: str) -> None:
+    nessie.ok("init", "--store", f"{server}/api/v2")
+    nessie.table("orders", 1, "-m", "first")
+    assert nessie.messages() == ["first"]
+    shutil.rmtree(nessie.folder / ".nessie")
+    for name in ("NESSIE_STORE", "NESSIE_ENDPOINT"):
+        assert [entry["commitMeta"]["message"] for entry in nessie.ok("log", "--json", env={name: server}).json["logEntries"]] == ["first"]
