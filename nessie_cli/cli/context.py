@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
+    from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
     from nessie_cli.repository.access import Access
     from nessie_cli.repository.base import Repository
     from nessie_cli.wire.facts import Resolutions
+    from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
 
@@ -148,15 +151,47 @@ class Invocation:
             from nessie_cli.repository.opening import connect
 
             url = self.store_url()
-            self._repository = self._hooked(connect(url, who=self.who(), access=self.access(url)))
+            with self.at_work("opening the store"):
+                repository = connect(url, who=self.who(), access=self.access(url))
+            self._repository = self._hooked(self._watched(repository))
         return self._repository
+
+    def _watched(self, repository: Repository) -> Repository:
+        if self._busy is None:
+            return repository
+        from nessie_cli.cli.busy import watched
+
+        return watched(repository, self._busy)
+
+    @cached_property
+    def _busy(self) -> Busy | None:
+        """What tells on the terminal that something takes long; None where stderr is none, and with `--quiet`."""
+        if self.options.quiet or not sys.stderr.isatty():
+            return None
+        from nessie_cli.render.busy import Busy
+
+        return Busy(sys.stderr)
+
+    def at_work(self, what: str) -> AbstractContextManager[None]:
+        """While this block runs, `what` is told on the terminal once it takes over a second."""
+        return self._busy.at_work(what) if self._busy else nullcontext()
+
+    def batch_file(self) -> BatchFile:
+        """The workspace's batch; raises `StoreNotFound` where there is no workspace."""
+        from nessie_cli.workspace.batch import BatchFile
+
+        return BatchFile(self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace"))
 
     def _hooked(self, repository: Repository) -> Repository:
         if self.workspace is None or not self.workspace.hooks_path.is_dir():
             return repository
         from nessie_cli.cli.hooks import with_hooks
 
-        return with_hooks(repository, self.workspace, verify=not self.options.no_verify, tell=self.err.print_line)
+        return with_hooks(repository, self.workspace, verify=not self.options.no_verify, tell=self.err.print_line, rest=self._rest)
+
+    def _rest(self) -> None:
+        if self._busy is not None:
+            self._busy.rest()
 
     @property
     def is_open(self) -> bool:
@@ -165,8 +200,12 @@ class Invocation:
 
     def close(self) -> None:
         """Let go of the repository."""
-        if self._repository is not None:
-            self._repository.close()
+        try:
+            if self._repository is not None:
+                self._repository.close()
+        finally:
+            if self._busy is not None:
+                self._busy.stop()
 
     # -- who --------------------------------------------------------------------------------------------------------------------
 
@@ -271,7 +310,7 @@ class Invocation:
         from nessie_cli.render.terminal import Terminal
         from nessie_cli.workspace.environment import everything
 
-        return Terminal(stream, environment=everything(), color=self.options.color, pager=not self.options.no_pager, now=self.now)
+        return Terminal(stream, environment=everything(), color=self.options.color, pager=not self.options.no_pager, now=self.now, busy=self._busy)
 
     def say(self, *spans: Span | str) -> None:
         """Print one line of the result."""
@@ -301,7 +340,7 @@ class Invocation:
         self.answered = True
         from nessie_cli.render.terminal import json_text
 
-        write = sys.stdout.write
+        write = self.out.write
         write(json_text(more | {name: []})[:-2])
         between = ""
         try:

@@ -34,12 +34,16 @@ Document = dict[str, Any]
 
 
 class Hooks(NamedTuple):
-    """The hooks of one invocation: of which workspace, in which environment, whether the ones before are asked, and where remarks go."""
+    """The hooks of one invocation: of which workspace, in which environment, whether the ones before are asked, and where remarks go.
+
+    `rest` lets go of the terminal, which is the hook's while it runs.
+    """
 
     workspace: Workspace
     environment: Mapping[str, str]
     verify: bool
     print_line: Callable[[str], None]
+    rest: Callable[[], None]
 
     def find(self, name: str) -> Path | None:
         """The program of a hook; None, with a remark, for one that cannot be executed."""
@@ -87,6 +91,7 @@ class Hooks(NamedTuple):
         environment = {**self.environment, HOOK: path.name, REFERENCE: branch}
         with suppress(OSError):
             sys.stdout.flush()
+        self.rest()
         # stdout is the result of the command, so what a hook prints goes to stderr. The hook is the user's own program.
         with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=2, cwd=self.workspace.root, env=environment) as process:  # noqa: S603
             try:
@@ -237,11 +242,11 @@ def _merge_document(would: MergeResult, options: MergeOptions) -> Document:
     }
 
 
-def with_hooks(repository: Repository, workspace: Workspace, *, verify: bool, tell: Callable[[str], None]) -> Repository:
+def with_hooks(repository: Repository, workspace: Workspace, *, verify: bool, tell: Callable[[str], None], rest: Callable[[], None]) -> Repository:
     """A repository that runs the hooks of a workspace; the repository itself within a hook."""
     from nessie_cli.workspace import environment as env
 
     if env.variable(env.HOOK):
         return repository
     environment = {**env.everything(), env.STORE: repository.url}
-    return cast("Repository", HookedRepository(repository, Hooks(workspace, environment, verify, tell)))
+    return cast("Repository", HookedRepository(repository, Hooks(workspace, environment, verify, tell, rest)))

@@ -64,7 +64,7 @@ def stage(call: Invocation, step: Step) -> None:
     if call.workspace is None and submission is not None:
         print_committed(call, _commit_directly(call, step, submission), branch)
         return
-    with BatchFile(call.need_workspace()).changing() as file:
+    with call.batch_file().changing() as file:
         batch = _stage(call, step, file, branch)
         submitted = submit_file(call, file, submission) if submission else None
     if submitted is None:

@@ -67,9 +67,7 @@ def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResul
 
 def submit_staged(call: Invocation, submission: Submission) -> Submitted:
     """Commit the workspace's batch. Raises `ReferenceConflict` with every conflict; whatever is raised, the batch stays."""
-    from nessie_cli.workspace.batch import BatchFile
-
-    with BatchFile(call.need_workspace()).changing() as file:
+    with call.batch_file().changing() as file:
         return submit_file(call, file, submission)
 
 

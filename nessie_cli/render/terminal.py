@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TextIO
@@ -20,7 +20,7 @@ from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
 
 if TYPE_CHECKING:
-    from subprocess import Popen
+    from nessie_cli.render.busy import Busy
 
 SHORT_HASH = 8
 DEFAULT_WIDTH = 80
@@ -55,7 +55,7 @@ class Terminal:
     """What commands write their results to.
 
     `environment` is the whole environment of the process (NO_COLOR, CLICOLOR_FORCE, COLUMNS, TERM and the pager are looked up in it); `now` is what
-    relative times are counted from; `color` is auto, always or never.
+    relative times are counted from; `color` is auto, always or never. `busy` rests whenever something is written to a terminal.
     """
 
     def __init__(
@@ -66,11 +66,13 @@ class Terminal:
         color: str = "auto",
         pager: bool = True,
         now: datetime | None = None,
+        busy: Busy | None = None,
     ) -> None:
         self._out = out
         self._environment = environment or {}
         self._now = now
         self.is_terminal = out.isatty()
+        self._busy = busy if self.is_terminal else None
         self.colored = _colored(color, self._environment, terminal=self.is_terminal)
         self.unicode = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
         self._pager = pager and self.is_terminal
@@ -97,21 +99,28 @@ class Terminal:
 
     # -- writing ------------------------------------------------------------------------------------------------------------------
 
+    def write(self, text: str) -> None:
+        """Write a text as it is."""
+        if self._busy:
+            self._busy.rest()
+        self._out.write(text)
+
     def print_json(self, document: Any) -> None:
         """One JSON document: indented for a person, on one line for a program."""
-        self._out.write((json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n")
+        self.write((json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n")
 
     def print_json_lines(self, documents: Iterable[Any]) -> None:
         """JSON documents, one per line, written as they come."""
-        self._out.writelines(json_text(document) + "\n" for document in documents)
+        for document in documents:
+            self.write(json_text(document) + "\n")
 
     def print_line(self, *spans: Span | str) -> None:
         """One line."""
-        self._out.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
+        self.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
     def prompt(self, question: str) -> None:
         """A question; the answer is typed behind it."""
-        self._out.write(visible(question) + " ")
+        self.write(visible(question) + " ")
         self._out.flush()
 
     def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:
@@ -157,8 +166,10 @@ class Terminal:
             if len(first) == self._height - 1 and (command := self._pager_command()):
                 self._page(command, first, lines)
                 return
-            self._out.writelines(line + "\n" for line in first)
-        self._out.writelines(line + "\n" for line in lines)
+            for line in first:
+                self.write(line + "\n")
+        for line in lines:
+            self.write(line + "\n")
 
     def _pager_command(self) -> list[str] | None:
         import shlex
@@ -174,17 +185,22 @@ class Terminal:
         return words
 
     def _page(self, command: list[str], first: list[str], rest: Iterator[str]) -> None:
+        import signal
         import subprocess
 
         # As git does it: quit on one screen, keep colours, leave the text on the screen. A user's own LESS wins.
         environment = {"LESS": "FRX", **self._environment}
         self._out.flush()
-        # The command is the user's own setting, run as the user.
-        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as process:  # noqa: S603
-            try:
+        if self._busy:
+            # From now on the terminal is the pager's.
+            self._busy.stop()
+        with _interrupts_left_to_the_pager():
+            # The command is the user's own setting, run as the user.
+            with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as process:  # noqa: S603
                 _feed(process.stdin, first, rest)
-            finally:
-                _let_finish(process)
+            ended_by = -process.returncode
+        if ended_by == signal.SIGINT:
+            raise KeyboardInterrupt
 
 
 def _cell(column: Column, cell: Span | str) -> Span:
@@ -192,23 +208,30 @@ def _cell(column: Column, cell: Span | str) -> Span:
 
 
 def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
-    """Write until there is no more, or until the reader has left the pager."""
+    """Write until there is no more, or until the reader has left the pager; then close the pipe, so that the pager sees the end."""
     if pipe is None:
         return
     with suppress(BrokenPipeError):
-        pipe.writelines(line + "\n" for line in first)
-        pipe.writelines(line + "\n" for line in rest)
+        try:
+            pipe.writelines(line + "\n" for line in first)
+            pipe.writelines(line + "\n" for line in rest)
+        finally:
+            pipe.close()
 
 
-def _let_finish(pager: Popen[str]) -> None:
-    """Wait until the reader has left the pager, however often Ctrl-C is typed: the terminal is the pager's until then."""
-    ended = False
-    while not ended:
-        with suppress(KeyboardInterrupt):
-            with suppress(BrokenPipeError):
-                if pager.stdin is not None:
-                    pager.stdin.close()
-            ended = pager.wait() is not None
+@contextmanager
+def _interrupts_left_to_the_pager() -> Iterator[None]:
+    """As git does it: Ctrl-C is a key of the pager's, and what feeds it goes on until the pager ends.
+
+    The pager itself is started with the signal as it was: a handler, unlike ignoring, is not handed down.
+    """
+    import signal
+
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _paint(text: str, style: str) -> str:

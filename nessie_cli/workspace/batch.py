@@ -6,8 +6,8 @@ once a submission has been tried, its request id. It is replaced whole, under th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from msgspec import Struct
@@ -116,10 +116,14 @@ def _guarded(item: Any, path: str) -> Staged:
 
 
 class BatchFile:
-    """The batch of one workspace. Reading needs no lock: a reader sees the batch before or after a change, never half of one."""
+    """The batch of one workspace. Reading needs no lock: a reader sees the batch before or after a change, never half of one.
 
-    def __init__(self, workspace: Workspace) -> None:
+    A writer waits for another one in a block of `waiting`.
+    """
+
+    def __init__(self, workspace: Workspace, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._workspace = workspace
+        self._waiting = waiting
 
     def read(self) -> Batch | None:
         """The staged batch, None where nothing is staged."""
@@ -130,7 +134,7 @@ class BatchFile:
     @contextmanager
     def changing(self) -> Iterator[BatchFile]:
         """Hold the workspace's lock: nobody else stages or submits meanwhile."""
-        with locked(self._workspace.lock_path):
+        with locked(self._workspace.lock_path, self._waiting):
             yield self
 
     @contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO
 
@@ -64,15 +64,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file `path`; another process that wants it waits. The system lets go of it when a process ends, however it ends.
+def locked(path: Path, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> Iterator[None]:
+    """Hold the lock file `path`; another process that wants it waits, in a block of `waiting`. The system lets go of it when a process ends.
 
     Raises `NotAllowed` within a hook that the holder of the lock waits for: both would wait forever.
     """
     hook = environment.variable(environment.HOOK) or ""
     with _opened(path) as file:
-        if not _lock(file, wait=not hook.startswith("pre-")):
-            raise NotAllowed(f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write")
+        if not _lock(file, wait=False):
+            if hook.startswith("pre-"):
+                raise NotAllowed(f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write")
+            with waiting():
+                _lock(file, wait=True)
         yield
 
 

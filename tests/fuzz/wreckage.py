@@ -134,9 +134,10 @@ def _rows(path: Path) -> object:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     except sqlite3.Error:
         return path.read_bytes()
+    connection.text_factory = bytes
     try:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+        tables = [name.decode("latin-1") for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+        return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
     except sqlite3.Error:
         return path.read_bytes()
     finally:

@@ -87,3 +87,38 @@ def test_a_pager_that_goes_away_at_once_is_no_error(ordinary, show):
     shown = show(ordinary, "log", PAGER=pager(ordinary, "mine", "exit 3"), height=5)
 
     assert (shown.code, shown.raw) == (0, "")
+
+
+# It reads nothing until it is told to, so that the command still writes when Ctrl-C comes. A signal ends the reading of a line in some shells.
+SLOW = "echo waiting; until read go </dev/tty; do :; done; wc -c; echo over"
+LONG = "%s" + "x" * 5000
+PIPE = 65536
+
+
+def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start):
+    slow = pager(ordinary, "slow", f"trap 'echo heard' INT; {SLOW}")
+    running = start(ordinary, "log", "--format", LONG, PAGER=slow, height=5, width=2000)
+    running.wait_for("waiting")
+    for _ in range(2):
+        running.interrupt()
+    running.wait_for("heard")
+    assert "over" not in running.text
+    running.type("go\n")
+    running.wait_for("over")
+
+    shown = running.end()
+    assert shown.code == 0
+    assert "nessie:" not in shown.raw
+    assert int(next(line for line in shown.lines if line.strip().isdigit())) > PIPE, "the listing fits into the pipe: nothing was left to write"
+
+
+def test_a_pager_that_ctrl_c_ends_ends_the_command_with_it(ordinary, start):
+    running = start(ordinary, "log", "--format", LONG, PAGER=pager(ordinary, "slow", SLOW), height=5, width=2000)
+    running.wait_for("waiting")
+    running.interrupt()
+
+    shown = running.end()
+    assert shown.code == 130
+    assert "over" not in shown.raw
+    assert "nessie:" not in shown.raw
+    assert "Traceback" not in shown.raw

@@ -17,14 +17,14 @@ def reset(
     """Take operations out of the staged batch; nothing in the store changes."""
     from nessie_cli.cli.batch_view import batch_document
     from nessie_cli.cli.submission import settle
-    from nessie_cli.workspace.batch import Batch, BatchFile
+    from nessie_cli.workspace.batch import Batch
     from nessie_cli.workspace.staging import without
 
     call = Invocation.of(ctx)
     wanted = [ContentKey.parse(key) for key in keys or ()]
     # Whatever can fail comes first: a failed command takes nothing out.
     reference = call.reference_name() if call.wants_json else ""
-    with BatchFile(call.need_workspace()).changing() as file:
+    with call.batch_file().changing() as file:
         batch, done = settle(call, file)
         staged = batch.staged if batch else ()
         _check(wanted, batch)

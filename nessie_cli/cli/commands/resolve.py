@@ -106,11 +106,10 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
     from nessie_cli.cli.commit_meta import message_of, meta_of
     from nessie_cli.cli.committed import print_committed
     from nessie_cli.cli.submission import NOTHING_STAGED, Submission, settle, submit_file
-    from nessie_cli.workspace.batch import BatchFile
 
     branch = call.reference_name()
     text = message_of([message] if message is not None else None, None)
-    with BatchFile(call.need_workspace()).changing() as file:
+    with call.batch_file().changing() as file:
         batch, _ = settle(call, file)
         if batch is None:
             raise InvalidInput(NOTHING_STAGED)

@@ -13,7 +13,7 @@ from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, sub
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
-from nessie_cli.workspace.batch import Batch, BatchFile
+from nessie_cli.workspace.batch import Batch
 
 EXAMPLES = (
     "nessie revert main",
@@ -60,7 +60,7 @@ def _stage(call: Invocation, batch: Batch, branch: str) -> None:
     from nessie_cli.cli.batch_view import batch_document, print_changes
     from nessie_cli.cli.submission import settle
 
-    with BatchFile(call.need_workspace()).changing() as file:
+    with call.batch_file().changing() as file:
         before, _ = settle(call, file)
         taken = [str(key) for key in batch.keys if before and key in before.keys]
         if taken:

@@ -7,7 +7,6 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.stashing import Number, document
 from nessie_cli.cli.submission import settle
 from nessie_cli.errors import InvalidInput
-from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.stash import StashFile
 
 EXAMPLES = ("nessie stash pop", "nessie stash apply 1")
@@ -26,7 +25,7 @@ def stash_apply(ctx: typer.Context, number: Number = 0) -> None:
 def _stage(call: Invocation, number: int, *, forget: bool) -> None:
     workspace = call.need_workspace()
     stashes = StashFile(workspace)
-    with BatchFile(workspace).changing() as file:
+    with call.batch_file().changing() as file:
         stashed = stashes.get(number)
         before = file.read()
         if before is not None and before.request_id is not None:

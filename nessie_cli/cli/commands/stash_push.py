@@ -8,7 +8,6 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.stashing import document
 from nessie_cli.cli.submission import NOTHING_STAGED, settle
 from nessie_cli.errors import InvalidInput
-from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.stash import Stashed, StashFile
 
 EXAMPLES = ("nessie stash", "nessie stash push -m 'half of the rename'")
@@ -23,7 +22,7 @@ def stash_push(
     call = Invocation.of(ctx)
     workspace = call.need_workspace()
     name = call.head.name or str(call.head)
-    with BatchFile(workspace).changing() as file:
+    with call.batch_file().changing() as file:
         batch, done = settle(call, file)
         if batch is None:
             what = "" if done is None else f"; the batch was committed already, as {done.reference.hash[:12]} on {done.reference.name}"

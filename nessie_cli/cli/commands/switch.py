@@ -60,9 +60,8 @@ def _create(call: Invocation, name: str, start: str | None) -> Reference:
 
 
 def _staged(call: Invocation) -> int:
-    from nessie_cli.workspace.batch import BatchFile
 
-    batch = BatchFile(call.need_workspace()).read()
+    batch = call.batch_file().read()
     return len(batch.staged) if batch else 0
 
 

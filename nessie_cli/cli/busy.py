@@ -1,0 +1,72 @@
+"""A repository whose verbs say on the terminal what they are doing, once they take over a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from nessie_cli.render.busy import Busy
+    from nessie_cli.repository.base import Repository
+
+WORDS: Mapping[str, str] = {
+    "assign_reference": "moving the reference",
+    "check": "checking every object",
+    "commit": "committing",
+    "contents": "reading contents",
+    "create_reference": "creating the reference",
+    "delete_reference": "deleting the reference",
+    "diff": "comparing",
+    "entries": "reading the catalog",
+    "log": "reading the history",
+    "log_excluding": "reading the history",
+    "log_of_key": "reading the history",
+    "merge": "merging",
+    "put_setting": "changing a setting",
+    "references": "reading branches and tags",
+    "rename_reference": "renaming the reference",
+    "transplant": "transplanting",
+}
+"""What some verbs do."""
+OTHERWISE = "reading"
+
+
+def watched(repository: Repository, busy: Busy) -> Repository:
+    """The repository, with a line about each verb that takes long."""
+    where = ""
+    if repository.url.startswith(("http://", "https://")):
+        from urllib.parse import urlsplit
+
+        where = f", waiting for {urlsplit(repository.url).hostname}"
+    return cast("Repository", _WatchedRepository(repository, busy, where))
+
+
+class _WatchedRepository:
+    """Wraps what is called; what a verb yields is worked for each time that the next one is asked for."""
+
+    def __init__(self, repository: Repository, busy: Busy, where: str) -> None:
+        self._repository = repository
+        self._busy = busy
+        self._where = where
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._repository, name)
+        if not callable(found) or name == "close":
+            return found
+        what = WORDS.get(name, OTHERWISE) + self._where
+
+        def verb(*args: Any, **named: Any) -> Any:
+            with self._busy.at_work(what):
+                answer = found(*args, **named)
+            return self._each(answer, what) if isinstance(answer, Iterator) else answer
+
+        return verb
+
+    def _each(self, answer: Iterator[Any], what: str) -> Iterator[Any]:
+        end = object()
+        while True:
+            with self._busy.at_work(what):
+                found = next(answer, end)
+            if found is end:
+                return
+            yield found
