@@ -2,6 +2,7 @@
 
 from nessie_cli.server.gate import Security
 from nessie_cli.server.running import Listeners, Settings, serve
+from nessie_cli.server.tls import Tls
 from nessie_cli.server.tokens import TokenEntry, add_token, list_tokens, remove_tokens
 
-__all__ = ["Listeners", "Security", "Settings", "TokenEntry", "add_token", "list_tokens", "remove_tokens", "serve"]
+__all__ = ["Listeners", "Security", "Settings", "Tls", "TokenEntry", "add_token", "list_tokens", "remove_tokens", "serve"]

@@ -6,6 +6,7 @@ answer is still known (`answers`).
 
 from __future__ import annotations
 
+import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from contextlib import AbstractContextManager
@@ -69,13 +70,15 @@ _CLOSING = frozenset({408, _TOO_LARGE})
 class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
-    Limits; where it logs; who is let in (everybody where there is no gate); the turn to write, where other processes write as well.
+    Limits; where it logs; who is let in (everybody where there is no gate); the turn to write, where other processes write as well; and what speaks
+    TLS, where the server does.
     """
 
     limits: Limits = Limits()
     log: AccessLog | None = None
     gate: Gate | None = None
     turn: AbstractContextManager[object] | None = None
+    tls: ssl.SSLContext | None = None
 
 
 class Server:
@@ -91,6 +94,7 @@ class Server:
         self._table = table
         self.limits = parts.limits
         self.gate = parts.gate
+        self.tls = parts.tls
         self._log = parts.log
         self._answers = Answers(catalog.repository)
         self._readers = Readers(READERS)

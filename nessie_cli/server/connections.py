@@ -27,7 +27,7 @@ _MALFORMED = 400
 
 def configuration(app: Server, *, ended: Callable[[], object] | None = None, **named: Any) -> uvicorn.Config:
     """How uvicorn runs an application: with our connections, and without logs of its own. `ended` is called when a client has gone."""
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         http=protocol(app.limits, ended),
         ws="none",
@@ -38,6 +38,11 @@ def configuration(app: Server, *, ended: Callable[[], object] | None = None, **n
         timeout_graceful_shutdown=GRACE,
         **named,
     )
+    if app.tls is not None:
+        # uvicorn makes a context of its own, of files only, when it loads.
+        config.load()
+        config.ssl = app.tls
+    return config
 
 
 class Connection(HttpToolsProtocol):

@@ -27,6 +27,8 @@ from nessie_cli.server.pages import pages
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.shared import Board, Turn, one_at_a_time
 from nessie_cli.server.table import RouteTable
+from nessie_cli.server.tls import Tls
+from nessie_cli.server.watched import tell_stderr
 from nessie_cli.server.worker import Worker
 from nessie_cli.server.workers import Team, listen
 
@@ -40,6 +42,7 @@ class Settings(NamedTuple):
     limits: Limits = Limits()
     workers: int = 1
     security: Security = Security()
+    tls: Tls | None = None
 
 
 class Listeners(NamedTuple):
@@ -84,10 +87,10 @@ def cannot_listen(settings: Settings) -> StoreUnavailable:
     return StoreUnavailable(f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?")
 
 
-def url_of(address: tuple[Any, ...]) -> str:
+def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
     """The URL of a socket's address."""
     host, port = address[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def serve(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
@@ -97,6 +100,8 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     meant, `StoreUnavailable` for one that is taken, and `InvalidInput` for several processes over a store that lives in one.
     """
     check_address(settings)
+    if settings.security.asks and settings.tls is None and not is_loopback(settings.host):
+        tell_stderr(f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that speaks TLS, protects them")
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
@@ -113,7 +118,8 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
 def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
     """What a server of this process is made of."""
     gate = open_gate(settings.security, repository)
-    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None, gate)
+    tls = settings.tls.context() if settings.tls else None
+    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None, gate, tls=tls)
 
 
 def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
@@ -122,7 +128,7 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
         if repository.url == "memory:":
             raise InvalidInput("a store in memory lives in one process; serve it with one worker")
         # What is wrong with the files is told here, once, and not by each worker.
-        open_gate(settings.security, repository)
+        _parts(settings, listeners._replace(log=None), repository)
     try:
         listener = listen(settings.host, settings.port)
     except OSError:
@@ -149,7 +155,7 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
                 write(line)
 
         team = Team(listener, settings.workers, work)
-        team.run(started=lambda: listeners.started(url_of(listener.getsockname())), lost=lost, grace=GRACE)
+        team.run(started=lambda: listeners.started(url_of(listener.getsockname(), tls=settings.tls is not None)), lost=lost, grace=GRACE)
 
 
 class Uvicorn(uvicorn.Server):
@@ -169,4 +175,4 @@ class Uvicorn(uvicorn.Server):
         """As the base."""
         await super().startup(sockets)
         if self.started:
-            self._told(url_of(self.servers[0].sockets[0].getsockname()))
+            self._told(url_of(self.servers[0].sockets[0].getsockname(), tls=self.config.ssl is not None))

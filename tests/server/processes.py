@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,12 +16,13 @@ PATIENCE = 120
 
 @contextmanager
 def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server on a free port, and its URL; killed at the end where it still runs."""
-    process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=named.get("stdout", subprocess.DEVNULL), stderr=subprocess.PIPE, text=True)
+    """A running server on a free port, and its URL; killed at the end where it still runs. `stdout` is where that goes, `env` is added to it."""
+    stdout, environment = named.get("stdout", subprocess.DEVNULL), os.environ | named.get("env", {})
+    process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
-        found = re.search(r"http://\S+?:\d+", line)
+        found = re.search(r"https?://\S+?:\d+", line)
         assert found, line + process.stderr.read()
         yield process, found[0]
     finally:

@@ -2,13 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace import environment as env
+
+if TYPE_CHECKING:
+    from nessie_cli.server import Tls
 
 EXAMPLES = (
     "nessie serve",
@@ -24,6 +27,23 @@ RuleFile = Annotated[
     Path | None, typer.Option("--rules", metavar="FILE", help="Allow callers what the rules of FILE say, and nothing else.", show_default=False)
 ]
 Anonymous = Annotated[bool, typer.Option("--anonymous", help="Let callers in who bring no token; for rules they have neither name nor role.")]
+TlsCertificate = Annotated[
+    Path | None,
+    typer.Option("--tls-cert", metavar="FILE", help="Speak TLS with this certificate; a chain behind it, all in PEM form.", show_default=False),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-key",
+        metavar="FILE",
+        help="The certificate's key, where it is not in the same file; NESSIE_TLS_KEY_PASSWORD opens it.",
+        show_default=False,
+    ),
+]
+TlsClientCa = Annotated[
+    Path | None,
+    typer.Option("--tls-client-ca", metavar="FILE", help="Take only clients with a certificate that this CA has signed.", show_default=False),
+]
 OpenMetrics = Annotated[bool, typer.Option("--open-metrics", help="Answer /q/metrics without a token.")]
 
 
@@ -38,6 +58,9 @@ def serve(
     rules: RuleFile = None,
     anonymous: Anonymous = False,
     open_metrics: OpenMetrics = False,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    tls_client_ca: TlsClientCa = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Write one JSON line for each request to stdout.")] = False,
 ) -> None:
     """Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.
@@ -63,8 +86,22 @@ def serve(
         stream.flush()
 
     security = Security(named(tokens, env.SERVE_TOKENS), named(rules, env.SERVE_RULES), anonymous, open_metrics)
-    settings = Settings(host, port, insecure, workers=workers, security=security)
+    tls = tls_of(named(tls_cert, env.SERVE_TLS_CERT), named(tls_key, env.SERVE_TLS_KEY), named(tls_client_ca, env.SERVE_TLS_CLIENT_CA))
+    settings = Settings(host, port, insecure, workers=workers, security=security, tls=tls)
     serve(lambda: connect(url), settings, Listeners(started, write, faults=not access_log))
+
+
+def tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -> "Tls | None":
+    """The files of TLS, and the password of the key from the environment; None where there is to be no TLS."""
+    if certificate is None:
+        if key is not None or client_ca is not None:
+            raise InvalidInput("--tls-key and --tls-client-ca need --tls-cert: it is what turns TLS on")
+        return None
+    from nessie_cli.model import Secret
+    from nessie_cli.server import Tls
+
+    password = env.variable(env.TLS_KEY_PASSWORD)
+    return Tls(certificate, key, client_ca, Secret(password) if password else None)
 
 
 def named(given: Path | None, variable: str) -> Path | None:

@@ -1,0 +1,64 @@
+"""TLS of the server: certificate, private key and, where clients have to show certificates, who signs those; all PEM files."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Secret
+from nessie_cli.server.watched import SECRET, read_guarded
+
+PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a variable
+"""The environment variable that holds the password of an encrypted key; messages name it."""
+
+
+class Tls(NamedTuple):
+    """The files of the server's TLS. `certificate` begins with the server's own and may hold the chain, and the key where `key` is None.
+
+    `client_ca` holds the certificates that those of clients have to be signed by; without it clients need none.
+    """
+
+    certificate: Path
+    key: Path | None = None
+    client_ca: Path | None = None
+    password: Secret | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """What speaks TLS 1.2 and 1.3 for the server. Raises `InvalidInput` for unusable files, and `NotAllowed` for a key that others may read."""
+        key = self.key or self.certificate
+        encrypted = b"ENCRYPTED" in read_guarded(key, SECRET, "TLS key")[0]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        password = self.password.reveal() if self.password else ""
+        try:
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(self.certificate, key, lambda: password)
+        except ssl.SSLError as error:
+            reason = _reason(error, encrypted=encrypted, given=bool(password))
+            raise InvalidInput(f"TLS certificate {self.certificate} with key {key}: {reason}") from None
+        except OSError as error:
+            raise InvalidInput(f"TLS certificate {self.certificate}: cannot be read: {error.strerror}") from None
+        if self.client_ca is not None:
+            self._demand_certificates(context, self.client_ca)
+        return context
+
+    @staticmethod
+    def _demand_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
+        try:
+            context.load_verify_locations(client_ca)
+        except ssl.SSLError:
+            raise InvalidInput(f"TLS client CA {client_ca}: holds no certificates in PEM form") from None
+        except OSError as error:
+            raise InvalidInput(f"TLS client CA {client_ca}: cannot be read: {error.strerror}") from None
+        context.verify_mode = ssl.CERT_REQUIRED
+
+
+def _reason(error: ssl.SSLError, *, encrypted: bool, given: bool) -> str:
+    """What is wrong with certificate and key, in words."""
+    if "MISMATCH" in (error.reason or ""):
+        return "the key is not that of the certificate"
+    if encrypted:
+        return f"the key is encrypted, and {'the password in ' + PASSWORD + ' does not open it' if given else PASSWORD + ' holds no password'}"
+    return "they cannot be used; both have to be PEM files"

@@ -1,0 +1,174 @@
+"""TLS: what is spoken, with whom, and which files are refused; with a real server process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from nessie_cli import create
+from nessie_cli.server.tls import Tls
+from nessie_cli.server.tokens import add_token
+from tests.server.certificates import Authority
+from tests.server.client import EMPTY
+from tests.server.processes import PATIENCE, SERVE, started
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path)
+
+
+def trusting(authority, files=None):
+    context = ssl.create_default_context(cafile=authority.certificate)
+    if files:
+        context.load_cert_chain(files.certificate, files.key)
+    return context
+
+
+def config_of(url, context, headers=None):
+    """The status and JSON of a request for the configuration."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=PATIENCE, context=context)
+    try:
+        connection.request("GET", "/api/v2/config", headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_speaks_tls_and_nothing_else(tmp_path, authority, workers):
+    create(str(tmp_path / "s.sqlite")).close()
+    files = authority.server()
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--workers", workers)
+    with started("--store", str(tmp_path / "s.sqlite"), *options) as (_, url):
+        assert url.startswith("https://127.0.0.1:")
+        status, body = config_of(url, trusting(authority))
+        assert (status, body["defaultBranch"]) == (200, "main")
+        assert config_of(url.replace("127.0.0.1", "localhost"), trusting(authority))[0] == 200
+        with pytest.raises(ssl.SSLCertVerificationError):
+            config_of(url, ssl.create_default_context())
+        plain = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=PATIENCE)
+        plain.request("GET", "/api/v2/config")
+        with pytest.raises((http.client.HTTPException, OSError)):
+            plain.getresponse()
+        plain.close()
+        assert config_of(url, trusting(authority))[0] == 200
+
+
+def test_versions_before_1_2_are_not_spoken(authority):
+    files = authority.server()
+    assert Tls(files.certificate, files.key).context().minimum_version == ssl.TLSVersion.TLSv1_2
+    with started("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key)) as (_, url):
+        context = trusting(authority)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        assert config_of(url, context)[0] == 200
+
+
+def test_key_and_certificate_may_be_in_one_file(authority):
+    files = authority.server()
+    files.key.write_bytes(files.certificate.read_bytes() + files.key.read_bytes())
+    with started("--store", "memory:", "--tls-cert", str(files.key)) as (_, url):
+        assert config_of(url, trusting(authority))[0] == 200
+
+
+def test_an_encrypted_key_is_opened_by_the_environment(authority):
+    files = authority.server(password="open sesame")
+    options = ("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    with started(*options, env={"NESSIE_TLS_KEY_PASSWORD": "open sesame"}) as (process, url):
+        assert config_of(url, trusting(authority))[0] == 200
+        assert b"sesame" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    for password in ("", "wrong"):
+        done = refused(*options, env={"NESSIE_TLS_KEY_PASSWORD": password})
+        assert "NESSIE_TLS_KEY_PASSWORD" in done.stderr
+        assert not password or password not in done.stderr
+
+
+def test_clients_show_certificates_where_that_is_asked(authority):
+    files, client = authority.server(), authority.client()
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-client-ca", str(authority.certificate))
+    with started("--store", "memory:", *options) as (_, url):
+        assert config_of(url, trusting(authority, client))[0] == 200
+        with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
+            config_of(url, trusting(authority))
+        stranger = Authority(files.key.parent, "stranger").client("stranger-client")
+        with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
+            config_of(url, trusting(authority, stranger))
+
+
+def test_tokens_over_tls(tmp_path, authority, now):
+    files = authority.server()
+    token, _ = add_token(tmp_path / "tokens", "ada", (), None, now)
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tokens", str(tmp_path / "tokens"))
+    with started("--store", "memory:", *options) as (_, url):
+        assert config_of(url, trusting(authority))[0] == 401
+        assert config_of(url, trusting(authority), {"authorization": f"Bearer {token}"})[0] == 200
+
+
+def refused(*arguments, env=None):
+    done = subprocess.run(
+        [*SERVE, "--port", "0", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, env=os.environ | (env or {})
+    )
+    assert done.returncode in (2, 6), done
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def now():
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("harm", "code", "told"),
+    [
+        ("mode", 6, "chmod 600"),
+        ("other", 2, "not that of the certificate"),
+        ("text", 2, "PEM"),
+        ("no key", 2, "cannot be read"),
+        ("no certificate", 2, "cannot be read"),
+        ("ca", 2, "CA"),
+    ],
+)
+def test_unusable_files_are_told_in_one_line(authority, harm, code, told):
+    files = authority.server()
+    more = ()
+    if harm == "mode":
+        files.key.chmod(0o644)
+    elif harm == "other":
+        files.key.write_bytes(authority.server("other").key.read_bytes())
+    elif harm == "text":
+        files.certificate.write_text("hello")
+    elif harm == "no key":
+        files.key.unlink()
+    elif harm == "no certificate":
+        files.certificate.unlink()
+    else:
+        more = ("--tls-client-ca", str(files.key))
+    done = refused("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key), *more)
+    assert done.returncode == code
+    assert told in done.stderr
+
+
+def test_a_key_without_a_certificate_is_a_mistake(authority):
+    assert "--tls-cert" in refused("--store", "memory:", "--tls-key", str(authority.server().key)).stderr
+
+
+def test_the_environment_names_the_files(tmp_path, authority):
+    files = authority.server()
+    names = {"NESSIE_SERVE_TLS_CERT": str(files.certificate), "NESSIE_SERVE_TLS_KEY": str(files.key)}
+    with started("--store", "memory:", env=names) as (_, url):
+        status, body = config_of(url, trusting(authority))
+        assert (status, body["noAncestorHash"]) == (200, EMPTY)
