@@ -23,6 +23,9 @@ def failure(path: str, error: Exception, request_id: str = "") -> StoreUnavailab
         return OutcomeUnknown(f"store {path}: the disk failed during a commit ({reason(error)}); look whether it is there", request_id)
     if isinstance(error, _DAMAGE):
         return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a copy")
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+        # The first that a full disk has no room for is the file that readers and writers share.
+        return StoreUnavailable(f"store {path}: the disk is full, nothing was written; make room and try again")
     for kinds, meaning in _MEANING:
         if isinstance(error, kinds):
             return StoreUnavailable(f"store {path}: {meaning}")

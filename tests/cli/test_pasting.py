@@ -199,3 +199,106 @@ def test_a_reference_that_moved_says_the_command_with_its_hash(nessie, catalog, 
     (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
     assert paste(line, tmp_path).returncode == 0
     assert nessie("branch", "dev", "-l").code == 4
+
+
+# -- reverts: the commit to take back is main~1, what has happened since is main ------------------------------------------------------------------
+
+
+def updated_since(catalog) -> str:
+    catalog.update("main", "db.orders", 20)
+    catalog.update("main", "db.orders", 30)
+    return "main~1"
+
+
+def dropped_since(catalog) -> str:
+    catalog.update("main", "db.orders", 20)
+    catalog.drop("main", "db.orders")
+    return "main~1"
+
+
+def made_again_since(catalog) -> str:
+    catalog.drop("main", "db.orders")
+    catalog.create("main", "db.orders", 30)
+    return "main~1"
+
+
+def renamed_since(catalog) -> str:
+    catalog.update("main", "db.orders", 20)
+    catalog.rename("main", "db.orders", "db.sales")
+    return "main~1"
+
+
+def updated_after_a_rename(catalog) -> str:
+    catalog.rename("main", "db.orders", "db.sales")
+    catalog.update("main", "db.sales", 30)
+    return "main~1"
+
+
+def taken_after_a_rename(catalog) -> str:
+    catalog.rename("main", "db.orders", "db.sales")
+    catalog.create("main", "db.orders", 30)
+    return "main~1"
+
+
+def namespace_filled_since(catalog) -> str:
+    catalog.commit("main", "ns", Put(key("sub"), Namespace(elements=("sub",))))
+    catalog.create("main", "sub.t", 30)
+    return "main~1"
+
+
+def namespace_dropped_since(catalog) -> str:
+    catalog.commit("main", "ns", Put(key("sub"), Namespace(elements=("sub",))))
+    catalog.create("main", "sub.t", 20)
+    catalog.drop("main", "sub.t")
+    catalog.drop("main", "sub")
+    return "main~1"
+
+
+def odd_since(catalog) -> str:
+    catalog.create("main", ODD, 1)
+    catalog.update("main", ODD, 20)
+    catalog.update("main", ODD, 30)
+    return "main~1"
+
+
+def a_range_since(catalog) -> str:
+    for snapshot in (10, 20):
+        catalog.update("main", "db.orders", snapshot)
+    catalog.drop("main", "db.items")
+    catalog.update("main", "db.orders", 30)
+    return "v1..main~1"
+
+
+REVERTS = [
+    updated_since,
+    dropped_since,
+    made_again_since,
+    renamed_since,
+    updated_after_a_rename,
+    taken_after_a_rename,
+    namespace_filled_since,
+    namespace_dropped_since,
+    odd_since,
+    a_range_since,
+]
+
+
+@pytest.mark.parametrize("make", REVERTS)
+def test_each_resolution_of_a_revert_settles_its_conflict(nessie, catalog, paste, make) -> None:
+    tmp_path = Path.cwd()
+    # By its hash: some of the lines commit, and then main~1 is another commit.
+    what = make(catalog).replace("main~1", catalog.repository.resolve("main~1").hash)
+    ran = nessie("revert", what, "--json")
+    assert ran.code == 3, ran
+    conflicts = ran.json["error"]["errorDetails"]["conflicts"]
+    assert nessie("revert", what, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"] == conflicts
+    assert all(conflict["resolutions"] for conflict in conflicts)
+    for conflict in conflicts:
+        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+            done = paste(line, folder)
+            assert done.returncode == 0 or len(conflicts) > 1 or "--ours" in line, (line, done.stderr)
+            again = nessie("-C", str(folder), "revert", what, "--json") if " content " in line else None
+            left = again.json["error"]["errorDetails"]["conflicts"] if again and again.code == 3 else []
+            assert conflict["key"] not in [other["key"] for other in left], line
+            shutil.rmtree(folder)
+    assert not list(tmp_path.rglob("pwned"))

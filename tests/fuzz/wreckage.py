@@ -138,7 +138,8 @@ def _rows(path: Path) -> object:
     try:
         tables = [name.decode("latin-1") for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
         return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
+        # The second one where the message of the first has bytes of the file in it.
         return path.read_bytes()
     finally:
         connection.close()

@@ -315,6 +315,13 @@ def test_what_others_did_to_other_keys_is_no_conflict(catalog):
     assert catalog.messages() == ["mine", "nightly load", "first tables"]
 
 
+def test_two_operations_on_one_key_are_named_by_their_numbers(catalog):
+    operations = [{"type": "DELETE", "key": {"elements": [name]}} for name in ("a", "b", "c", "b")]
+    outcome = catalog("commit", "--batch", "-", "-m", "x", stdin="\n".join(map(json.dumps, operations)))
+
+    assert (outcome.code, outcome.err) == (2, "nessie: stdin: operations 2 and 4 are both about key b; a commit changes a key once\n")
+
+
 def test_expected_hash_of_a_file_batch_is_where_the_caller_started(catalog):
     start = logged(catalog)["hash"]
     id_ = catalog.ok("content", "show", "db.orders", "--json").json["content"]["id"]

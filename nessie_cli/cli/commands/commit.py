@@ -8,7 +8,7 @@ from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, submit_staged
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, Operation
+from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
 
 EXAMPLES = (
     "nessie commit -m 'nightly load'",
@@ -46,6 +46,8 @@ def commit(
     branch = call.reference_name()
     expected = call.repository().resolve(call.revision(expected_hash)).hash if expected_hash else None
     submission = Submission(branch, meta, expected, dry_run)
+    if operations is not None:
+        _refuse_twice(batch or "", operations)
     submitted = submit_staged(call, submission) if operations is None else _submit_file(call, submission, operations)
     from nessie_cli.cli.committed import print_committed
 
@@ -57,6 +59,16 @@ def _read_batch(name: str) -> tuple[CommitMeta | None, list[Operation]]:
     from nessie_cli.wire.decode import decode_batch
 
     return decode_batch(read_bytes(name, "--batch"), "stdin" if name == "-" else name, allow_unknown=True)
+
+
+def _refuse_twice(name: str, operations: list[Operation]) -> None:
+    """Raise `InvalidInput` that says which two operations are about one key; a deletion may be followed by a new content, without an id."""
+    seen: dict[ContentKey, int] = {}
+    for number, operation in enumerate(operations, 1):
+        first = seen.setdefault(operation.key, number)
+        if first != number and not (isinstance(operations[first - 1], Delete) and isinstance(operation, Put) and operation.content.id is None):
+            place = "stdin" if name == "-" else name
+            raise InvalidInput(f"{place}: operations {first} and {number} are both about key {operation.key}; a commit changes a key once")
 
 
 def _over(written: CommitMeta, said: CommitMeta) -> CommitMeta:
