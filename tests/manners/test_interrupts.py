@@ -61,15 +61,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
     return nessie
 
 
-Try = Callable[[Path, Words, float | None], tuple[int, str, float]]
+Try = Callable[..., tuple[int, str, float]]
 
 
 @pytest.fixture(params=["with its imports", "with all imported"])
 def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, template: Nessie) -> Try:
     """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what it wrote, how long it took."""
-    start = bare if request.param == "with its imports" else forker
+    imports = bare if request.param == "with its imports" else forker
 
-    def run(folder: Path, args: Words, after: float | None) -> tuple[int, str, float]:
+    def run(folder: Path, args: Words, after: float | None, start: Forker = imports) -> tuple[int, str, float]:
         output = folder / "output"
         output.write_text("")
         begun = time.perf_counter()
@@ -93,7 +93,7 @@ def state(folder: Path) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(name, attempt, template, tmp_path):
+def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(name, attempt, forker, template, tmp_path):
     args = CASES[name]
     seed = Random().randrange(2**32)
     print("seed", seed)
@@ -129,12 +129,12 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
         assert "Exception ignored" not in said
         if name != "init":
             # The commit may be there though the batch file was not taken away any more: every command finds that out, and makes no second one.
-            assert attempt(folder, ("status",), None)[0] == 0
+            assert attempt(folder, ("status",), None, forker)[0] == 0
             # With -m there are two steps; between them the operation is staged beside what was there.
             assert state(folder) in (before, wanted, (before[0], before[1] + ("-m" in args and "put" in args)))
             assert state(folder) == wanted or code == 130
         if name == "init" or state(folder) != wanted:
-            repeated, said, _ = attempt(folder, args, None)
+            repeated, said, _ = attempt(folder, args, None, forker)
             assert repeated == 0, said
         assert state(folder) == wanted
         assert sorted(path.name for path in (folder / ".nessie").glob("*.tmp")) == []

@@ -1,0 +1,126 @@
+"""A catalog to load into, as a file and behind a server, and the scripts of docs/ci.md as a runner would run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from nessie_cli import CommitMeta, ContentKey, IcebergTable, Namespace, Put, Repository, connect, create
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+ORDERS = ContentKey.parse("sales.orders")
+PATIENCE = 120
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of the page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+GITHUB, GITLAB = (yaml.safe_load(block) for block in blocks("yaml"))
+
+
+class Ran(NamedTuple):
+    """How a script ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Runner:
+    """A machine that runs scripts: a folder, an environment, and `nessie`, `load-orders` and what else is put into `bin` as programs."""
+
+    def __init__(self, folder: Path, catalog: Mapping[str, str]) -> None:
+        self.folder = folder / "work"
+        self.programs = folder / "bin"
+        for made in (self.folder, self.programs, folder / "home"):
+            made.mkdir()
+        self.environment = {"PATH": f"{self.programs}{os.pathsep}{os.defpath}", "HOME": str(folder / "home"), "LC_ALL": "C.UTF-8", **catalog}
+        self.program(self.programs / "nessie", f'exec {sys.executable} -m nessie_cli "$@"')
+        self.loads()
+
+    def program(self, path: Path, script: str) -> None:
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def loads(self, meanwhile: str = "true") -> None:
+        """What the pipeline's own job does: a table, and what somebody else does meanwhile."""
+        self.program(self.folder / "load-orders", f"{meanwhile}\necho '{ROOT}/tests/manual/table-metadata.json'")
+
+    def run(self, script: str, **environment: str) -> Ran:
+        """Run a script as runners run them: bash, which stops at the first failure."""
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+
+class Catalog(NamedTuple):
+    """How a pipeline names the catalog, and the same to look into."""
+
+    environment: dict[str, str]
+    store: str
+
+    def look(self) -> Repository:
+        return connect(self.store)
+
+    def names(self) -> list[str]:
+        with self.look() as repository:
+            return sorted(reference.name for reference in repository.references())
+
+    def table(self, reference: str) -> Any:
+        with self.look() as repository:
+            return repository.content(reference, ORDERS)
+
+
+@pytest.fixture(params=["a file", "a server"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
+    """A catalog whose main holds the table sales.orders."""
+    store = str(tmp_path / "catalog.sqlite")
+    with create(store) as repository:
+        namespace, table = Namespace(elements=("sales",)), IcebergTable(metadata_location="s3://lake/0.json", snapshot_id=0)
+        repository.commit("main", [Put(ContentKey(("sales",)), namespace), Put(ORDERS, table)], CommitMeta("tables"))
+    if request.param == "a file":
+        yield Catalog({"NESSIE_STORE": store}, store)
+        return
+    command = [sys.executable, "-m", "nessie_cli", "serve", "--store", store, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline()
+            address = re.search(r"http://127\.0\.0\.1:\d+", said)
+            assert address, said
+            yield Catalog({"NESSIE_ENDPOINT": f"{address[0]}/api/v2"}, store)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def runner(tmp_path: Path, catalog: Catalog) -> Runner:
+    """A machine that knows the catalog."""
+    for program in ("jq", "curl"):
+        if shutil.which(program, path=os.defpath) is None:
+            pytest.skip(f"{program} is not installed")
+    return Runner(tmp_path, catalog.environment)
+
+
+SOMEBODY_ELSE = "NESSIE_AUTHOR=bob@example.org nessie content put sales.orders --ref main --snapshot-id 5 -m 'by hand' >/dev/null"

@@ -1,0 +1,116 @@
+"""The GitHub workflow of docs/ci.md, step by step, with each end that it can take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.ci.conftest import GITHUB, SOMEBODY_ELSE, Catalog, Ran, Runner
+
+JOB = GITHUB["jobs"]["load"]
+BRANCH = "load-42-1"
+VALUES = {
+    "vars.NESSIE_ENDPOINT": None,
+    "secrets.NESSIE_TOKEN": "a-token-that-is-secret",
+    "github.run_id": "42",
+    "github.run_attempt": "1",
+    "github.token": "a-token-of-github",
+}
+"""What stands for the expressions of the workflow. Which catalog it is, the runner says."""
+
+
+def filled(environment: dict[str, str]) -> dict[str, str]:
+    for name, value in VALUES.items():
+        environment = {key: text.replace(f"${{{{ {name} }}}}", value) if value else text for key, text in environment.items()}
+    left = {key: text for key, text in environment.items() if "${{" not in text}
+    assert environment.keys() - left.keys() <= {"NESSIE_ENDPOINT"}
+    return left
+
+
+class Workflow(NamedTuple):
+    """The steps with commands of this job, each run as GitHub runs it."""
+
+    runner: Runner
+    output: Path
+
+    def run(self, *, first: str = "load", branch: str = BRANCH) -> dict[str, Ran]:
+        """How the steps ended that ran, from this one to the first that failed."""
+        ran: dict[str, Ran] = {}
+        steps = [step for step in JOB["steps"] if "run" in step]
+        assert [step["name"] for step in steps] == ["install", "load", "judge", "tell", "merge"]
+        names = [step["name"] for step in steps]
+        for step in steps[names.index(first) :]:
+            if step.get("if") and not self.holds(step["if"]):
+                continue
+            environment = filled({**JOB["env"], **step.get("env", {})}) | {"GITHUB_OUTPUT": str(self.output), "BRANCH": branch}
+            ran[step["name"]] = self.runner.run(step["run"], **environment)
+            if ran[step["name"]].code:
+                break
+        return ran
+
+    def holds(self, condition: str) -> bool:
+        assert condition == "steps.judge.outputs.code == '3'"
+        return self.output.read_text(encoding="utf-8").splitlines() == ["code=3"]
+
+
+@pytest.fixture
+def workflow(runner: Runner, tmp_path: Path) -> Workflow:
+    """`gh` stands for GitHub: it keeps the issue that it is told to open."""
+    runner.program(runner.programs / "gh", 'test -n "$GH_TOKEN" && printf "%s\\n" "$@" >issue && cat conflicts.md >>issue')
+    output = tmp_path / "output"
+    output.touch()
+    return Workflow(runner, output)
+
+
+def test_a_load_without_conflicts_is_merged_and_tagged(workflow: Workflow, catalog: Catalog) -> None:
+    before = catalog.table("main")
+    ran = workflow.run()
+
+    assert {name: how.code for name, how in ran.items()} == {"load": 0, "judge": 0, "merge": 0}, ran
+    assert ran["judge"].out == "1 keys would be merged\n"
+    assert catalog.names() == [f"{BRANCH}-done", "main"]
+    assert catalog.table("main") == catalog.table(f"{BRANCH}-done") != before
+
+
+def test_conflicts_become_an_issue_whose_commands_work(workflow: Workflow, catalog: Catalog) -> None:
+    workflow.runner.loads(meanwhile=SOMEBODY_ELSE)
+    ran = workflow.run()
+
+    assert {name: how.code for name, how in ran.items()} == {"load": 0, "judge": 0, "tell": 3}, ran
+    issue = (workflow.runner.folder / "issue").read_text(encoding="utf-8").splitlines()
+    assert issue[:4] == ["issue", "create", "--title", f"nightly load: conflicts on {BRANCH}"]
+    assert '* `sales.orders`: VALUE_DIFFERS, changed by bob@example.org in "by hand"' in issue
+    commands = [line.strip("* `") for line in issue if line.startswith("  * ")]
+    assert [command.split()[:3] for command in commands] == [["nessie", "merge", BRANCH]] * 2
+    assert catalog.table("main").snapshot_id == 5
+    assert catalog.names() == [BRANCH, "main"]
+    theirs = catalog.table(BRANCH)
+    assert workflow.runner.run(next(command for command in commands if "--theirs" in command)).code == 0
+    assert catalog.table("main") == theirs
+
+
+def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow) -> None:
+    ran = workflow.run(first="judge", branch="nowhere")
+
+    assert {name: how.code for name, how in ran.items()} == {"judge": 4}
+    assert ran["judge"].out == "::error::Named reference 'nowhere' not found\n"
+
+
+def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> None:
+    workflow.runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
+    ran = workflow.run(first="judge")
+
+    assert {name: how.code for name, how in ran.items()} == {"judge": 7}
+    assert ran["judge"].out.startswith("::error::server http://127.0.0.1:9/api/v2: ")
+
+
+def test_the_secret_is_nowhere_but_in_the_environment(workflow: Workflow) -> None:
+    ran = workflow.run()
+    secret = VALUES["secrets.NESSIE_TOKEN"]
+    assert secret
+
+    assert not [name for name, how in ran.items() if secret in how.out + how.err]
+    assert not [path for path in workflow.runner.folder.iterdir() if secret in path.read_text(encoding="utf-8")]
+    assert "secrets." not in "".join(step.get("run", "") for step in JOB["steps"])
