@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from nessie_cli.server.call import Catalog
 from nessie_cli.server.guarded import GuardedRepository
 from nessie_cli.server.http import Headers, header
 from nessie_cli.server.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
+from nessie_cli.server.issuer import Issuer, JwtSettings
 from nessie_cli.server.rights import Rights
 from nessie_cli.server.rules import Rules, read_rules
 from nessie_cli.server.tokens import WHAT, is_ours, read_tokens
@@ -27,19 +29,20 @@ _WRONG = "The token is not valid: it is unknown, has expired, or has been withdr
 class Security(NamedTuple):
     """Who is let in, and what the rules are; plain values, so that every process of a server can open its own gate.
 
-    `tokens` is a file of hashed tokens, `rules` one of authorization rules. `anonymous` lets requests without credentials in, `open_metrics`
-    answers `/q/metrics` to everybody.
+    `tokens` is a file of hashed tokens, `jwt` says whose signed ones are taken, `rules` is a file of authorization rules. `anonymous` lets requests
+    without credentials in, `open_metrics` answers `/q/metrics` to everybody.
     """
 
     tokens: Path | None = None
     rules: Path | None = None
     anonymous: bool = False
     open_metrics: bool = False
+    jwt: JwtSettings | None = None
 
     @property
     def asks(self) -> bool:
         """Whether callers are asked who they are at all."""
-        return self.tokens is not None
+        return self.tokens is not None or self.jwt is not None
 
     @property
     def is_on(self) -> bool:
@@ -54,7 +57,7 @@ class Security(NamedTuple):
     def check(self) -> None:
         """Raise `InvalidInput` for settings that contradict each other."""
         if self.rules is not None and not self.asks and not self.anonymous:
-            raise InvalidInput("--rules needs callers: --tokens says who they are, or --anonymous that they are nobody")
+            raise InvalidInput("--rules needs callers: --tokens or --jwt-issuer says who they are, or --anonymous that they are nobody")
 
 
 class Admission(NamedTuple):
@@ -85,6 +88,7 @@ class Gate:
         self._anonymous = security.anonymous
         self.open_metrics = security.open_metrics or not security.asks
         self._tokens = WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell) if security.tokens else None
+        self._issuer = Issuer(security.jwt, tell) if security.jwt else None
         self._rules = WatchedFile(security.rules, TRUSTED, "rules file", read_rules, tell) if security.rules else None
 
     async def admit(self, headers: Headers) -> Admission:
@@ -99,7 +103,11 @@ class Gate:
         return Admission(caller, self._rules.value() if self._rules else None)
 
     async def _caller(self, given: Credentials) -> Caller:
-        found = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens and is_ours(given.token) else None
+        found = None
+        if is_ours(given.token):
+            found = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
+        elif self._issuer is not None:
+            found = self._issuer.known(given) or await asyncio.to_thread(self._issuer.caller, given)
         if found is None:
             raise Unauthenticated(_WRONG, refused=True)
         return found

@@ -11,7 +11,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
-    from nessie_cli.server import Tls
+    from nessie_cli.server import JwtSettings, Tls
 
 EXAMPLES = (
     "nessie serve",
@@ -23,6 +23,22 @@ Insecure = Annotated[bool, typer.Option("--insecure", help="Listen on an address
 TokenFile = Annotated[
     Path | None, typer.Option("--tokens", metavar="FILE", help="Ask callers for their tokens; `nessie token new` writes FILE.", show_default=False)
 ]
+JwtIssuer = Annotated[
+    str | None,
+    typer.Option("--jwt-issuer", metavar="NAME", help="Take the JSON Web Tokens of this issuer, as its claim iss says it.", show_default=False),
+]
+JwtAudience = Annotated[
+    str | None,
+    typer.Option("--jwt-audience", metavar="NAME", help="Of those take the ones whose claim aud names this server so.", show_default=False),
+]
+JwtKeys = Annotated[
+    str | None,
+    typer.Option(
+        "--jwt-keys", metavar="FILE", help="The issuer's public keys: a file or URL; else its OpenID document names them.", show_default=False
+    ),
+]
+JwtRoles = Annotated[str, typer.Option("--jwt-roles", metavar="NAME", help="The claim with the roles; realm_access.roles is a nested one.")]
+JwtName = Annotated[str, typer.Option("--jwt-name", metavar="NAME", help="The claim with the caller's name.")]
 RuleFile = Annotated[
     Path | None, typer.Option("--rules", metavar="FILE", help="Allow callers what the rules of FILE say, and nothing else.", show_default=False)
 ]
@@ -55,6 +71,11 @@ def serve(
     insecure: Insecure = False,
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, max=64, help="How many processes answer requests.")] = 1,
     tokens: TokenFile = None,
+    jwt_issuer: JwtIssuer = None,
+    jwt_audience: JwtAudience = None,
+    jwt_keys: JwtKeys = None,
+    jwt_roles: JwtRoles = "roles",
+    jwt_name: JwtName = "sub",
     rules: RuleFile = None,
     anonymous: Anonymous = False,
     open_metrics: OpenMetrics = False,
@@ -85,10 +106,24 @@ def serve(
         stream.write(lines)
         stream.flush()
 
-    security = Security(named(tokens, env.SERVE_TOKENS), named(rules, env.SERVE_RULES), anonymous, open_metrics)
+    jwt = jwt_of(jwt_issuer, jwt_audience, jwt_keys, jwt_roles, jwt_name)
+    security = Security(named(tokens, env.SERVE_TOKENS), named(rules, env.SERVE_RULES), anonymous, open_metrics, jwt)
     tls = tls_of(named(tls_cert, env.SERVE_TLS_CERT), named(tls_key, env.SERVE_TLS_KEY), named(tls_client_ca, env.SERVE_TLS_CLIENT_CA))
     settings = Settings(host, port, insecure, workers=workers, security=security, tls=tls)
     serve(lambda: connect(url), settings, Listeners(started, write, faults=not access_log))
+
+
+def jwt_of(issuer: str | None, audience: str | None, keys: str | None, roles: str, name: str) -> "JwtSettings | None":
+    """Whose JSON Web Tokens are taken; None for nobody's."""
+    issuer = issuer or env.variable(env.SERVE_JWT_ISSUER)
+    audience, keys = audience or env.variable(env.SERVE_JWT_AUDIENCE), keys or env.variable(env.SERVE_JWT_KEYS)
+    if issuer is None:
+        if audience or keys:
+            raise InvalidInput("--jwt-audience and --jwt-keys need --jwt-issuer: it is what turns JSON Web Tokens on")
+        return None
+    from nessie_cli.server import JwtSettings
+
+    return JwtSettings(issuer, audience or "", keys, roles, name)
 
 
 def tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -> "Tls | None":

@@ -16,7 +16,7 @@ Roles = Annotated[
     typer.Option("--roles", metavar="NAME", help="What rules know the caller as; several with commas, or repeated.", show_default=False),
 ]
 Expires = Annotated[
-    str | None, typer.Option("--expires", metavar="WHEN", help="When the token ends: 12h, 90d, 8w, or an instant; else never.", show_default=False)
+    str | None, typer.Option("--expires", metavar="TIME", help="When the token ends: 12h, 90d, 8w, or an instant; else never.", show_default=False)
 ]
 
 

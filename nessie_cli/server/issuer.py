@@ -1,0 +1,156 @@
+"""JSON Web Tokens: tokens that somebody else issues, and that say themselves whom they stand for (RFC 7519).
+
+The library `jwt` does the cryptography.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.identity import Caller, check_name
+from nessie_cli.server.jwt_keys import ALGORITHMS, KeyFile, Keys, KeyUrl, check_url
+from nessie_cli.server.watched import Tell
+
+if TYPE_CHECKING:
+    from nessie_cli.server.identity import Credentials
+
+LEEWAY = 30
+"""Seconds by which the clocks of issuer and server may differ."""
+_KNOWN_FOR = 60.0
+"""Seconds for which a verified token is taken without verifying it again."""
+_MOST_KNOWN = 5_000
+_DOTS_OF_JWT = 2
+MISSING = "tokens of an issuer need the library PyJWT, which is not installed: pip install 'nessie-cli[serve]'"
+
+
+class JwtSettings(NamedTuple):
+    """Whose tokens are taken: those of `issuer` for `audience`.
+
+    `keys` is a file or URL of a JSON Web Key Set; without it the issuer's OpenID Connect document names one. `roles` and `name` are claims, with dots
+    between the names of nested ones (`realm_access.roles`).
+    """
+
+    issuer: str
+    audience: str
+    keys: str | None = None
+    roles: str = "roles"
+    name: str = "sub"
+
+    def check(self) -> None:
+        """Raise `InvalidInput` for settings that cannot work."""
+        if not self.audience:
+            raise InvalidInput("--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here")
+        if self.keys is None:
+            check_url(self.issuer, "--jwt-issuer without --jwt-keys")
+        elif "://" in self.keys:
+            check_url(self.keys, "--jwt-keys")
+        try:
+            import jwt  # noqa: F401 - asked for, not used
+        except ImportError:
+            raise InvalidInput(MISSING) from None
+
+    def source(self, tell: Tell) -> Keys:
+        """Where the keys come from."""
+        if self.keys is not None and "://" not in self.keys:
+            return KeyFile(Path(self.keys), tell)
+        return KeyUrl(self.issuer, self.keys, tell)
+
+
+class Issuer:
+    """Recognises the callers whom an issuer has given tokens. `clock` gives seconds since 1970."""
+
+    def __init__(self, settings: JwtSettings, tell: Tell, clock: Callable[[], float] = time.time) -> None:
+        settings.check()
+        self._settings = settings
+        self._keys = settings.source(tell)
+        self._clock = clock
+        self._known: dict[bytes, tuple[Caller, float]] = {}
+
+    def known(self, given: Credentials) -> Caller | None:
+        """The caller of a token that was verified just now; never waits."""
+        found = self._known.get(_digest(given.token))
+        return found[0] if found is not None and self._clock() < found[1] and given.name is None else None
+
+    def caller(self, given: Credentials) -> Caller | None:
+        """Whom a token stands for, None for one that is not good; may wait for the issuer. Raises `KeysUnavailable`."""
+        import jwt
+
+        if given.name is not None or given.token.count(".") != _DOTS_OF_JWT:
+            return None
+        try:
+            claims = self._verified(given.token)
+            found = Caller(check_name(_text(claims, self._settings.name), "name"), tuple(_texts(claims, self._settings.roles)))
+        except (jwt.PyJWTError, InvalidInput, ValueError, TypeError):
+            # What is wrong with a token is for whoever made it; the one who sends it is told that it is not good.
+            return None
+        self._remember(given.token, found, claims["exp"])
+        return found
+
+    def _verified(self, token: str) -> Mapping[str, Any]:
+        import jwt
+
+        header: Mapping[str, Any] = jwt.get_unverified_header(token)
+        algorithm, id_ = str(header.get("alg")), header.get("kid")
+        if algorithm not in ALGORITHMS or "crit" in header:
+            raise InvalidInput("this algorithm, or an extension, is not taken")
+        # Before the issuer is asked for keys: is the token one of its own at all?
+        if jwt.decode(token, options={"verify_signature": False}).get("iss") != self._settings.issuer:
+            raise InvalidInput("another issuer")
+        for key in self._keys.find(id_, algorithm):
+            try:
+                found: Mapping[str, Any] = jwt.decode(
+                    token,
+                    key.verifier,
+                    algorithms=[algorithm],
+                    audience=self._settings.audience,
+                    issuer=self._settings.issuer,
+                    leeway=LEEWAY,
+                    options={"require": ["exp", "iss", "aud"]},
+                )
+            except jwt.InvalidSignatureError:
+                continue
+            return found
+        raise InvalidInput("no key of the issuer has signed it")
+
+    def _remember(self, token: str, found: Caller, expires: float) -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        now = self._clock()
+        self._known[_digest(token)] = (found, min(float(expires) + LEEWAY, now + _KNOWN_FOR))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _claim(claims: Mapping[str, Any], path: str) -> Any:
+    """A claim by its name, or a nested one by its path; a claim whose own name has dots goes first."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _text(claims: Mapping[str, Any], path: str) -> str:
+    found = _claim(claims, path)
+    if not isinstance(found, str):
+        raise InvalidInput(f"the claim {path} is no text")
+    return found
+
+
+def _texts(claims: Mapping[str, Any], path: str) -> list[str]:
+    """Roles: a list of texts, or one text with blanks between them; none where there is no such claim."""
+    found = _claim(claims, path)
+    if found is None:
+        return []
+    listed = found.split() if isinstance(found, str) else found
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise InvalidInput(f"the claim {path} is no list of texts")
+    return [check_name(text, "role") for text in dict.fromkeys(listed)]

@@ -1,0 +1,357 @@
+"""JSON Web Tokens: which are good, whose they are, and where the keys come from. The issuer is a real HTTP server that counts what it is asked."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from nessie_cli import connect
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server import jwt_keys
+from nessie_cli.server.gate import Security
+from nessie_cli.server.identity import Caller, Credentials
+from nessie_cli.server.issuer import Issuer, JwtSettings
+from nessie_cli.server.jwt_keys import KeyFile, KeysUnavailable, KeyUrl, check_url, read_keys
+from tests.server.client import EMPTY, Client, put
+from tests.server.guarding import with_gate
+from tests.server.serving import serving
+
+ISSUER, AUDIENCE = "https://issuer.example/realm", "nessie"
+RSA = rsa.generate_private_key(65537, 2048)
+SMALL_RSA = rsa.generate_private_key(65537, 1024)
+P256, P384 = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP384R1())
+ED = ed25519.Ed25519PrivateKey.generate()
+FAMILIES = {"RSA": jwt.algorithms.RSAAlgorithm, "EC": jwt.algorithms.ECAlgorithm, "OKP": jwt.algorithms.OKPAlgorithm}
+
+
+def public(key, kid, **more):
+    family = "OKP" if key is ED else "RSA" if isinstance(key, rsa.RSAPrivateKey) else "EC"
+    return {**json.loads(FAMILIES[family].to_jwk(key.public_key())), "kid": kid, **more}
+
+
+KEYS = {"keys": [public(RSA, "rsa"), public(P256, "p256"), public(P384, "p384"), public(ED, "ed")]}
+SIGNED = [
+    *((name, RSA, "rsa") for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")),
+    ("ES256", P256, "p256"),
+    ("ES384", P384, "p384"),
+    ("EdDSA", ED, "ed"),
+]
+
+
+def token(key=RSA, algorithm="RS256", kid="rsa", header=None, **claims: Any):
+    body = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 3600, **claims}
+    return jwt.encode({name: value for name, value in body.items() if value is not None}, key, algorithm, headers={"kid": kid, **(header or {})})
+
+
+@pytest.fixture
+def keys(tmp_path):
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps(KEYS))
+    return path
+
+
+def recognised(keys, text, told=None, **settings):
+    return Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys), **settings), (told if told is not None else []).append).caller(Credentials(text))
+
+
+@pytest.mark.parametrize(("algorithm", "key", "kid"), SIGNED)
+def test_a_token_that_the_issuer_has_signed_is_good(keys, algorithm, key, kid):
+    assert recognised(keys, token(key, algorithm, kid)) == Caller("ada")
+
+
+def test_every_algorithm_that_is_taken_has_been_tried():
+    assert {name for name, _, _ in SIGNED} == set(jwt_keys.ALGORITHMS)
+
+
+SECRET = RSA.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+def forged(**changes):
+    """A good token whose header, signature or claims were changed afterwards."""
+    head, body, sign = token().split(".")
+    if "alg" in changes:
+        head = jwt.utils.base64url_encode(json.dumps({"alg": changes["alg"], "kid": "rsa", "typ": "JWT"}).encode()).decode()
+    return ".".join((head, body, changes.get("sign", sign)))
+
+
+def with_shared_secret(secret):
+    """A token signed by HMAC with what everybody knows: the library itself refuses to make it."""
+    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33}
+    parts = [jwt.utils.base64url_encode(json.dumps(part).encode()) for part in ({"alg": "HS256", "kid": "rsa"}, claims)]
+    signature = hmac.digest(secret, b".".join(parts), "sha256")
+    return b".".join([*parts, jwt.utils.base64url_encode(signature)]).decode()
+
+
+BAD = {
+    "not a token": "abc",
+    "empty parts": "..",
+    "algorithm none": jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33}, None, "none", headers={"kid": "rsa"}),
+    "none with a signature": forged(alg="none"),
+    "no signature": forged(sign=""),
+    "public key as shared secret": with_shared_secret(SECRET),
+    "another algorithm in the header": forged(alg="ES256"),
+    "another key": token(rsa.generate_private_key(65537, 2048)),
+    "a key of another name": token(P256, "ES256", "p384"),
+    "an unknown key": token(kid="nosuch"),
+    "another audience": token(aud="other"),
+    "no audience": token(aud=None),
+    "another issuer": token(iss="https://evil.example"),
+    "no issuer": token(iss=None),
+    "expired": token(exp=time.time() - 60),
+    "no end": token(exp=None),
+    "not yet good": token(nbf=time.time() + 10**8),
+    "no name": token(sub=None),
+    "a name of several lines": token(sub="ada\nroot"),
+    "roles that are no texts": token(roles=[1]),
+    "a critical extension": token(header={"crit": ["x"], "x": 1}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_token_that_is_not_good_stands_for_nobody(keys, name):
+    assert recognised(keys, BAD[name]) is None
+
+
+def test_clocks_may_differ_a_little(keys):
+    assert recognised(keys, token(nbf=time.time() + 15)) == Caller("ada")
+
+
+def test_audiences_may_be_several_and_claims_elsewhere(keys):
+    nested = {"preferred_username": "Ada", "realm_access": {"roles": ["reader", "writer"]}}
+    assert recognised(keys, token(aud=["x", AUDIENCE], **nested), roles="realm_access.roles", name="preferred_username") == Caller(
+        "Ada", ("reader", "writer")
+    )
+    assert recognised(keys, token(scope="reader writer"), roles="scope") == Caller("ada", ("reader", "writer"))
+    assert recognised(keys, token(**{"https://x/roles": ["a"]}), roles="https://x/roles") == Caller("ada", ("a",))
+    assert recognised(keys, token(roles=["a", "b"])) == Caller("ada", ("a", "b"))
+
+
+def test_a_verified_token_is_known_for_a_minute_and_no_longer_than_it_lasts(keys):
+    now = [1000.0]
+    issuer = Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys)), print, lambda: now[0])
+    good = Credentials(token())
+    assert issuer.known(good) is None
+    assert issuer.caller(good) == issuer.known(good) == Caller("ada")
+    assert issuer.known(Credentials(token(sub="eve"))) is None
+    now[0] += 61
+    assert issuer.known(good) is None
+
+
+def test_keys_that_cannot_verify_are_left_out():
+    document = {
+        "keys": [
+            public(SMALL_RSA, "small"),
+            {"kty": "oct", "k": "c2VjcmV0", "kid": "s"},
+            public(P256, "enc", use="enc"),
+            {"kty": "RSA"},
+            1,
+            public(ED, "ed"),
+        ]
+    }
+    assert [key.id for key in read_keys(json.dumps(document).encode())] == ["ed"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"keys": []}', '{"keys": 1}', '{"keys": [{"kty": "oct", "k": "eA"}]}'])
+def test_a_file_without_keys_is_refused(tmp_path, text):
+    path = tmp_path / "keys.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=r"keys\.json"):
+        KeyFile(path, print)
+
+
+def test_a_key_says_itself_what_it_is_for(tmp_path):
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps({"keys": [public(RSA, "rsa", alg="RS512")]}))
+    assert recognised(path, token(algorithm="RS512")) == Caller("ada")
+    assert recognised(path, token(algorithm="RS256")) is None
+
+
+def test_a_changed_key_file_is_read_again(keys):
+    issuer = Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys)), print)
+    new = rsa.generate_private_key(65537, 2048)
+    assert issuer.caller(Credentials(token(new, kid="new"))) is None
+    beside = keys.with_name("new.json")
+    beside.write_text(json.dumps({"keys": [public(new, "new")]}))
+    beside.replace(keys)
+    assert issuer.caller(Credentials(token(new, kid="new"))) == Caller("ada")
+    assert issuer.caller(Credentials(token())) is None
+
+
+# -- keys from a URL ----------------------------------------------------------------------------------------------------------------------------
+
+
+class Provider:
+    """An issuer's server: what it answers for each path, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.pages: dict[str, bytes] = {}
+        self.url = ""
+
+
+@contextmanager
+def providing():
+    provider = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            provider.asked.append(self.path)
+            body = provider.pages.get(self.path)
+            self.send_response(302 if body == b"away" else 200 if body is not None else 404)
+            if body == b"away":
+                self.send_header("location", f"{provider.url}/keys")
+            self.send_header("content-length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    provider.url = f"http://127.0.0.1:{server.server_address[1]}"
+    provider.pages["/keys"] = json.dumps(KEYS).encode()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def key_url(provider, told, now, url="/keys"):
+    return KeyUrl(ISSUER, provider.url + url if url else None, told.append, lambda: now[0])
+
+
+def test_keys_are_fetched_once_and_again_after_an_hour():
+    with providing() as provider:
+        now, told = [0.0], []
+        keys = key_url(provider, told, now)
+        for _ in range(5):
+            assert len(keys.find("rsa", "RS256")) == 1
+        assert len(provider.asked) == 1
+        now[0] += 3601
+        keys.find("rsa", "RS256")
+        assert len(provider.asked) == 2
+        assert told == []
+
+
+def test_an_unknown_key_is_looked_for_but_not_too_often():
+    with providing() as provider:
+        now, told = [0.0], []
+        keys = key_url(provider, told, now)
+        keys.find("rsa", "RS256")
+        for number in range(50):
+            assert keys.find(f"made up {number}", "RS256") == []
+        assert len(provider.asked) == 1
+        now[0] += 31
+        provider.pages["/keys"] = json.dumps({"keys": [public(RSA, "new")]}).encode()
+        assert len(keys.find("new", "RS256")) == 1
+        assert keys.find("rsa", "RS256") == []
+        assert len(provider.asked) == 2
+
+
+@pytest.mark.parametrize("page", [None, b"away", b"{}", b"x" * (1 << 20) + b"y"])
+def test_keys_that_cannot_be_fetched_leave_those_before_in_force(page):
+    with providing() as provider:
+        now, told = [0.0], []
+        keys = key_url(provider, told, now)
+        keys.find("rsa", "RS256")
+        if page is None:
+            del provider.pages["/keys"]
+        else:
+            provider.pages["/keys"] = page
+        now[0] += 3601
+        assert len(keys.find("rsa", "RS256")) == 1
+        assert len(told) == 1
+        assert "stay in force" in told[0]
+
+
+def test_without_any_keys_nobody_is_recognised_for_now():
+    with providing() as provider:
+        now, told = [0.0], []
+        keys = key_url(provider, told, now, "/nosuch")
+        for _ in range(3):
+            with pytest.raises(KeysUnavailable):
+                keys.find("rsa", "RS256")
+        assert provider.asked == ["/nosuch"]
+        assert len(told) == 1
+
+
+def test_the_openid_document_of_the_issuer_names_the_keys():
+    with providing() as provider:
+        issuer = f"{provider.url}/realm"
+        document = {"issuer": issuer, "jwks_uri": f"{provider.url}/keys"}
+        provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(document).encode()
+        assert len(KeyUrl(issuer, None, print).find("rsa", "RS256")) == 1
+        for wrong in ({"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/keys"}, {"jwks_uri": 1}):
+            provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(document | wrong).encode()
+            told: list[str] = []
+            with pytest.raises(KeysUnavailable):
+                KeyUrl(issuer, None, told.append).find("rsa", "RS256")
+            assert len(told) == 1
+
+
+@pytest.mark.parametrize("url", ["https://a.example/keys", "http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k"])
+def test_urls_whose_answers_can_be_believed(url):
+    assert check_url(url, "x") == url
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/keys", "ftp://127.0.0.1/k", "file:///etc/passwd", "https:///k", "keys.json", "http://127.0.0.1.evil.example/k"]
+)
+def test_urls_whose_answers_cannot(url):
+    with pytest.raises(InvalidInput, match="https"):
+        check_url(url, "x")
+
+
+def test_settings_that_cannot_work_are_refused(keys):
+    for settings in (
+        JwtSettings(ISSUER, ""),
+        JwtSettings("nobody", AUDIENCE),
+        JwtSettings(ISSUER, AUDIENCE, "http://a.example/k"),
+        JwtSettings(ISSUER, AUDIENCE, str(keys) + "x"),
+    ):
+        with pytest.raises(InvalidInput):
+            Issuer(settings, print)
+
+
+# -- the whole way -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_takes_the_tokens_of_an_issuer(tmp_path):
+    (tmp_path / "rules").write_text("writers = \"role == 'writer'\"")
+    with providing() as provider, connect("memory:") as repository:
+        security = Security(rules=tmp_path / "rules", jwt=JwtSettings(ISSUER, AUDIENCE, f"{provider.url}/keys"))
+        with serving(app=with_gate(repository, security)) as url:
+            client = Client(url)
+            path, body = f"/api/v2/trees/main@{EMPTY}/history/commit", {"commitMeta": {"message": "m"}, "operations": [put("a")]}
+            for good, status in ((token(), 403), (token(roles=["writer"]), 200), (BAD["expired"], 401), (BAD["algorithm none"], 401)):
+                answer = client.send("POST", path, body, headers={"authorization": f"Bearer {good}"})
+                assert answer.status == status, answer
+                assert good not in answer.raw.decode()
+            client.close()
+        assert repository.commit_at("main").meta.committer == "ada"
+
+
+def test_a_server_that_cannot_get_the_keys_says_try_again():
+    with providing() as provider, connect("memory:") as repository:
+        security = Security(jwt=JwtSettings(ISSUER, AUDIENCE, f"{provider.url}/nosuch"))
+        with serving(app=with_gate(repository, security)) as url:
+            client = Client(url)
+            answer = client.get("/api/v2/config", authorization=f"Bearer {token()}")
+            assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+            assert "nosuch" not in answer.raw.decode()
+            assert client.get("/api/v2/config").status == 401
+            client.close()
