@@ -36,7 +36,7 @@ def commit(
     --batch takes REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON lines, one operation a line.
     """
     call = Invocation.of(ctx)
-    written, operations = _read_batch(batch) if batch is not None else (None, None)
+    written, operations = _read_batch(call, batch) if batch is not None else (None, None)
     text = message_of(message, file) or (written.message if written else None)
     if text is None:
         raise InvalidInput("a commit needs a message: -m MSG or -F FILE")
@@ -54,11 +54,13 @@ def commit(
     print_committed(call, submitted, branch)
 
 
-def _read_batch(name: str) -> tuple[CommitMeta | None, list[Operation]]:
+def _read_batch(call: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
     from nessie_cli.cli.input import read_bytes
     from nessie_cli.wire.decode import decode_batch
 
-    return decode_batch(read_bytes(name, "--batch"), "stdin" if name == "-" else name, allow_unknown=True)
+    data = read_bytes(name, "--batch")
+    with call.at_work("reading the operations"):
+        return decode_batch(data, "stdin" if name == "-" else name, allow_unknown=True)
 
 
 def _refuse_twice(name: str, operations: list[Operation]) -> None:
