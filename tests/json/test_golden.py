@@ -72,7 +72,8 @@ def _subclasses(kind: type[errors.NessieError]) -> Iterator[type[errors.NessieEr
 
 
 def test_every_code_of_an_error_has_a_golden_file():
-    """An interrupt and a lost connection cannot be put into a file: `test_whatever_happens` has the first, no embedded store can lose the other."""
+    """What happens to a command from outside cannot be put into a file: `test_whatever_happens` has an interrupt and a lost answer, and, as the one
+    failure without a code of its own, a result that cannot be written: nothing is on stdout then."""
     codes = {kind.code for kind in _subclasses(errors.NessieError) if kind.__module__ == errors.__name__}
 
     assert codes - {error["errorCode"] for error in _errors()} <= {"OUTCOME_UNKNOWN", "INTERRUPTED", "UNKNOWN"}

@@ -12,7 +12,9 @@ import pytest
 
 from nessie_cli.cli.registry import COMMANDS
 from tests.json.test_golden import commands
-from tests.json.test_schemas import SCHEMAS, faults
+from tests.json.test_schemas import CLOSED, SCHEMAS, faults
+from tests.remote.listening import CUT, Answer, Request, forward, listening
+from tests.server.serving import serving
 from tests.transcripts.conftest import Nessie, Outcome, Server, fresh
 
 
@@ -51,12 +53,31 @@ def test_an_interrupt_is_told_in_one_document(nessie, fifo, option):
 
     assert (outcome.code, outcome.err) == (130, "nessie: interrupted\n")
     assert outcome.error == {"status": 499, "reason": "Client Closed Request", "message": "interrupted", "errorCode": "INTERRUPTED"}
-    assert faults(SCHEMAS["commit"], outcome.json) == []
+    assert faults(CLOSED["commit"], outcome.json) == []
     assert nessie.ok("log", "--json").out == before
 
 
 def test_an_interrupt_is_silent_where_nobody_asked_for_json(nessie, fifo):
     assert interrupt(nessie, fifo, "commit", "-m", "x", "--batch", str(fifo)) == (130, "", "")
+
+
+def test_a_write_whose_answer_is_lost_with_the_server_is_told_in_one_document(nessie):
+    gone = False
+
+    def dying(request: Request) -> Answer:
+        nonlocal gone
+        gone = gone or request.path.endswith("/history/commit")
+        return CUT if gone else forward(behind, request)
+
+    with serving() as behind, listening(dying) as url:
+        outcome = nessie("content", "put", "late", "--type", "namespace", "-m", "late", "--json", env={"NESSIE_ENDPOINT": f"{url}/api/v2"})
+
+    assert gone
+    assert outcome.code == 7
+    assert (outcome.error["status"], outcome.error["reason"], outcome.error["errorCode"]) == (503, "Service Unavailable", "OUTCOME_UNKNOWN")
+    assert outcome.error["errorDetails"].keys() == {"type", "requestId"}
+    assert outcome.err.splitlines()[0] == f"nessie: {outcome.error['message']}"
+    assert faults(CLOSED["content put"], outcome.json) == []
 
 
 @pytest.mark.parametrize("command", [" ".join(command) for command in commands(COMMANDS)])
