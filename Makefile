@@ -5,6 +5,7 @@
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run
+#   make bench-serving  the server beside the original server and the floors, about 10 minutes
 #   make docs    write what is generated: completions, the manual, the transcript in README.md
 #   make clean   remove .venv and what tools have left behind
 #
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-plain lint bench docs clean
+.PHONY: help demo test test-plain lint bench bench-serving docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,6 +41,9 @@ lint: .venv/.ready-dev
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
+
+bench-serving: .venv/.ready-dev
+	$(BIN)/python -m bench serving
 
 docs: .venv/.ready-dev
 	$(BIN)/python -m manual

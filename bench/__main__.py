@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, load, merging, reading, size, startup
+from bench import ancestry, commits, completion, load, merging, reading, serving, size, startup
 from bench.commands import WAYS, How
 from bench.report import Line, machine
 
@@ -32,7 +32,12 @@ def measurements(how: How) -> Mapping[str, Measurement]:
         "merging": merging.measure,
         "ancestry": ancestry.measure,
         "size": size.measure,
+        "serving": partial(serving.measure, how=how),
     }
+
+
+WHEN_NAMED = frozenset({"serving"})
+"""Minutes long: measured only when it is named."""
 
 
 def main() -> None:
@@ -52,7 +57,7 @@ def main() -> None:
     begun = time.perf_counter()
     with nullcontext(given.scratch) if given.scratch else tempfile.TemporaryDirectory(prefix="nessie-bench-") as scratch:
         for name, measure in measurements(how).items():
-            if name in (given.names or names):
+            if name in (given.names or set(names) - WHEN_NAMED):
                 for line in measure(Path(scratch)):
                     print(line, flush=True)
     print(f"{time.perf_counter() - begun:.0f} s in all", file=sys.stderr)

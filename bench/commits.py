@@ -33,7 +33,7 @@ _MOVE = "UPDATE refs SET target = ? WHERE name = ?"
 Row = tuple[Any, ...]
 
 
-class _Written(NamedTuple):
+class Written(NamedTuple):
     """The rows of one commit."""
 
     objects: list[Row]
@@ -67,14 +67,14 @@ def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tup
     ours = bare = 0.0
     with repository:
         for _ in range(COMMITS // BLOCK):
-            mark = _mark(watcher)
+            mark = mark_of(watcher)
             for _ in range(BLOCK):
                 number = picker.randrange(KEYS)
                 put = corpus.update(repository, "main", number, picker.randrange(1, 99_999))
                 writer = corpus.forgetful(store) if forget else repository
                 ours += seconds(_committing(writer, put))
-            for written in _written(watcher, mark):
-                bare += seconds(_writing(loop, written))
+            for written in written_since(watcher, mark):
+                bare += seconds(writing(loop, written))
     loop.close()
     watcher.close()
     return ours, bare
@@ -84,7 +84,7 @@ def _committing(repository: LocalRepository, put: Any) -> Callable[[], object]:
     return lambda: repository.commit("main", [put], corpus.meta("nightly load of one table"))
 
 
-def _writing(loop: apsw.Connection, written: _Written) -> Callable[[], object]:
+def writing(loop: apsw.Connection, written: Written) -> Callable[[], object]:
     cursor = loop.cursor()
     move = written.move
 
@@ -99,12 +99,12 @@ def _writing(loop: apsw.Connection, written: _Written) -> Callable[[], object]:
     return write
 
 
-def _mark(watcher: apsw.Connection) -> tuple[int, int]:
+def mark_of(watcher: apsw.Connection) -> tuple[int, int]:
     rows: list[tuple[int, int]] = watcher.execute("SELECT (SELECT max(rowid) FROM objects), (SELECT max(number) FROM reflog)").fetchall()  # type: ignore[assignment]
     return rows[0]
 
 
-def _written(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[_Written]:
+def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[Written]:
     """What each commit since then has written; the objects of a commit end with the commit itself, kind 3.
 
     Row ids are the same on the copy, since the same rows were inserted there in the same order.
@@ -117,5 +117,5 @@ def _written(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[_Writt
         while not objects or objects[-1][1] != 3:
             number, *row = next(rows)
             objects.append(tuple(row))
-        yield _Written(objects, [found for found in marks if found[1] == number], move)
+        yield Written(objects, [found for found in marks if found[1] == number], move)
     assert next(rows, None) is None

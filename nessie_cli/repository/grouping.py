@@ -45,8 +45,9 @@ def _alone(store: Store, cache: Cache, call: Callable[[], R], newest: tuple[int,
         with store.exclusive():
             try:
                 return call()
-            finally:
+            except Exception:
                 wrote = _newest_move(store) != newest
+                raise
     except Exception as error:  # noqa: BLE001 - it is the answer of this call, the others go on
         if wrote:
             cache.clear()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ssl
 import traceback
-from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
-from msgspec import MsgspecError, json
+from msgspec import json
 
 from nessie_cli.errors import NessieError
 from nessie_cli.server.access_log import AccessLog
@@ -39,6 +39,7 @@ from nessie_cli.server.http import (
 from nessie_cli.server.identity import Unauthenticated
 from nessie_cli.server.metrics import Metrics, Numbers
 from nessie_cli.server.readers import Readers
+from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute, RouteTable
 from nessie_cli.server.writer import Write, Writer
 from nessie_cli.wire.extensions import HEADER
@@ -173,11 +174,30 @@ class Server:
         if reply.status == _TOO_LARGE:
             await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
+        if reply.pieces is not None:
+            await self._send_pieces(exchange, reply, sent, send)
+            return
         if reply.status != _NO_CONTENT:
             sent.append((b"content-length", b"%d" % len(reply.body)))
         await send({"type": "http.response.start", "status": reply.status, "headers": sent})
         await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
+
+    async def _send_pieces(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
+        """Send an answer as it is read. When that fails there is no status left to say so: the connection ends before the body does."""
+        assert reply.pieces is not None
+        size = 0
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        try:
+            while exchange.method != "HEAD" and (piece := await self._readers.submit(partial(next, reply.pieces, b""))):
+                size += len(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body"})
+        except Exception as error:
+            exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
+            raise
+        finally:
+            exchange.done(reply.status, size, self.metrics, self._log)
 
     async def _reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
         scope = exchange.scope
@@ -218,7 +238,7 @@ class Server:
                 return known
         call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
         reply = await self._readers.submit(partial(self._run, exchange, match, call, headers))
-        if wanted is not None and reply.status == _OK:
+        if wanted is not None and reply.status == _OK and reply.pieces is None:
             self._answers.keep(wanted, version, reply)
         return reply
 
@@ -251,14 +271,10 @@ def reply_of(answer: Answer) -> Reply:
     """An answer as bytes."""
     if answer.status == _NO_CONTENT:
         return Reply(_NO_CONTENT, [])
-    try:
-        body = _encode(answer.body)
-    except (MsgspecError, OverflowError):
-        # Numbers of a content of an unknown type may be longer than 64 bits.
-        from json import dumps
-
-        body = dumps(answer.body, ensure_ascii=False).encode()
-    return Reply(answer.status, [_CONTENT_TYPE], body)
+    value = answer.body.opened() if isinstance(answer.body, Listing) else answer.body
+    if isinstance(value, Iterator):
+        return Reply(answer.status, [_CONTENT_TYPE], pieces=value)
+    return Reply(answer.status, [_CONTENT_TYPE], encoded(value))
 
 
 def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:

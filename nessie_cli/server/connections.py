@@ -55,6 +55,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self.timeout_keep_alive = self.limits.idle_seconds  # type: ignore[assignment]
         self._answers = self.app
+        self._chunk = 0
         self._head_bytes = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
@@ -75,8 +76,9 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """As the base, with an eye on heads that do not end."""
+        self._chunk = len(data)
         if self._in_head:
-            self._head_bytes += len(data)
+            self._head_bytes += self._chunk
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             if self._head_bytes > self.limits.head:
@@ -87,7 +89,8 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """As the base."""
         super().on_message_begin()
-        self._in_head, self._head_bytes = True, 0
+        # What came with the end of the request before is not all of this one's.
+        self._in_head, self._head_bytes = True, self._chunk
 
     def on_headers_complete(self) -> None:
         """As the base; a request that is not taken is answered by another application."""
@@ -100,6 +103,11 @@ class Connection(HttpToolsProtocol):
             self.app = _refusing(_TOO_MANY, "Too many clients are connected")
         super().on_headers_complete()
         self.app = self._answers
+
+    def on_message_complete(self) -> None:
+        """As the base."""
+        self._chunk = 0
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """The answer to what is no HTTP, in Nessie's form."""

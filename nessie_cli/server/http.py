@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.streams import packed
 
 Headers = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
-_DRAINED_FOR = 5.0
+_DRAINED_FOR, _DRAINED = 20.0, 4
+"""Seconds, and times the largest body, for which a client that sends too much is heard out before it is told."""
 COMPRESSED_FROM = 2048
 """Answers of so many bytes are compressed for clients that take gzip."""
 
@@ -42,11 +44,12 @@ class Limits(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer ready to be sent."""
+    """An answer ready to be sent. One with `pieces` has them in the place of a body; each is read from the store when the one before is sent."""
 
     status: int
     headers: Headers
     body: bytes = b""
+    pieces: Iterator[bytes] | None = None
 
 
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
@@ -84,9 +87,12 @@ def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     """The reply, compressed where that is worth it and the client takes it."""
-    if len(reply.body) < COMPRESSED_FROM or not takes_gzip(headers):
+    if (len(reply.body) < COMPRESSED_FROM and reply.pieces is None) or not takes_gzip(headers):
         return reply
-    return Reply(reply.status, [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")], gzip.compress(reply.body, 1))
+    told = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+    if reply.pieces is not None:
+        return Reply(reply.status, told, pieces=packed(reply.pieces))
+    return Reply(reply.status, told, gzip.compress(reply.body, 1))
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
@@ -125,7 +131,7 @@ async def drain(headers: Headers, receive: Callable[[], Awaitable[MutableMapping
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAINED_FOR):
-            while size <= limits.body:
+            while size <= _DRAINED * limits.body:
                 message = await receive()
                 size += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body"):

@@ -9,7 +9,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference, ReferenceType
 from nessie_cli.server.call import Call
-from nessie_cli.server.paging import from_token, key_from_token, key_token, limit, page, token
+from nessie_cli.server.paging import from_token, key_from_token, key_token, limit, page, token, whole_or_page
 from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 
@@ -105,25 +105,25 @@ def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, Conte
 
 def entries(
     call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False
-) -> tuple[list[Entry], str | None]:
-    """A page of keys."""
+) -> tuple[Iterable[Entry], str | None]:
+    """A page of keys, or all of them unread."""
     test = filter_of(call, "entries")
     rest, prefix = from_page(wanted, page_token)
     items: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest, content=content)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    found, behind = page(items, limit(records), test)
+    found, behind = whole_or_page(items, limit(records), test)
     return found, None if behind is None else key_token(behind.key)
 
 
 def differences(
     call: Call, before: Reference, after: Reference, wanted: KeyRange, *, records: int | None = None, page_token: str | None = None
-) -> tuple[list[DiffEntry], str | None]:
-    """A page of a difference."""
+) -> tuple[Iterable[DiffEntry], str | None]:
+    """A page of a difference, or all of it unread."""
     test = filter_of(call, "diff")
     rest, prefix = from_page(wanted, page_token)
     items: Iterable[DiffEntry] = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    found, behind = page(items, limit(records), test)
+    found, behind = whole_or_page(items, limit(records), test)
     return found, None if behind is None else key_token(behind.key)

@@ -29,6 +29,11 @@ def page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None 
     return found, None
 
 
+def whole_or_page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None) -> tuple[Iterable[T], T | None]:
+    """As `page`. All items, without a test, are answered unread: who sends them may send them as they are read."""
+    return (items, None) if most is None and test is None else page(items, most, test)
+
+
 def limit(records: int | None) -> int | None:
     """The parameter for the number of records: absent, zero or negative is no limit."""
     return records if records is not None and records > 0 else None

@@ -10,6 +10,7 @@ from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.changes import former_heads
 from nessie_cli.server.extensions import is_ours, log_page, walk
+from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
 from nessie_cli.wire import keys
@@ -19,10 +20,9 @@ from nessie_cli.wire.encode import (
     encode_commit_meta,
     encode_content_response,
     encode_contents_response,
-    encode_diff,
-    encode_entries,
+    encode_diff_entry,
+    encode_entry,
     encode_log,
-    encode_page,
     encode_reference,
 )
 from nessie_cli.wire.facts import entry_with_facts
@@ -64,9 +64,7 @@ def get_entries(call: Call) -> Answer:
     found, token = listings.entries(
         call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content")
     )
-    if is_ours(call):
-        return Answer(encode_page("entries", map(entry_with_facts, found), token, effectiveReference=at))
-    return Answer(encode_entries(found, at, token))
+    return Answer(listing("entries", map(entry_with_facts if is_ours(call) else encode_entry, found), token, effectiveReference=at))
 
 
 def get_diff(call: Call) -> Answer:
@@ -74,7 +72,7 @@ def get_diff(call: Call) -> Answer:
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
     found, token = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
-    return Answer(encode_diff(found, before, after, token))
+    return Answer(listing("diffs", map(encode_diff_entry, found), token, effectiveFromReference=before, effectiveToReference=after))
 
 
 def get_content(call: Call) -> Answer:

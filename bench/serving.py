@@ -1,0 +1,264 @@
+"""`nessie serve` beside the released original on RocksDB, beside a route that only echoes, and beside a loop that only writes the same rows.
+
+All servers run at once, each in its own process; each row is measured in turns, a few seconds on each, so that what disturbs the machine meets all
+alike. The original does not force its commits to the disk; ours does. Without a Java or the original's jar only the floors are compared.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import apsw
+
+from bench.commands import How
+from bench.commits import mark_of, writing, written_since
+from bench.report import MILLI, Line
+from bench.served import Served
+from bench.traffic import Request, Script, Server, drive
+from nessie_cli import create
+from tests.original.jar import Unavailable
+from tests.original.server import original
+
+TURNS = 2
+AT_LEAST, AT_MOST = 1.0, 1.0
+COMMITS_REPLAYED = 300
+
+
+class _Scale(NamedTuple):
+    """How much is measured: tables of the small catalogs and of the large ones, commits in the log, seconds of each turn and of the warm-up."""
+
+    few: int = 500
+    many: int = 10_000
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
+    log: int = 1_000
+    seconds: float = 2.0
+    warm: float = 20.0
+
+
+_SMALL = _Scale(50, 300, (100, 300), 120, 0.3, 1.0)
+
+
+class _Row(NamedTuple):
+    """One kind of load: what it is, what the clients do on a catalog, and whether the goal is about its rate or its time."""
+
+    what: str
+    scripts: Callable[[Served, float], list[Script]]
+    clients: int
+    timed: bool = False
+
+
+class _Contestant(NamedTuple):
+    """A server that is measured, and the processes that it is made of."""
+
+    name: str
+    served: Served
+    pid: int
+
+
+def measure(scratch: Path, how: How) -> Iterator[Line]:
+    """Rates (and times of diff and merge) as ratios; resident memory at the end."""
+    scale = _SMALL if how.small else _Scale()
+    with ExitStack() as stack:
+        ours = stack.enter_context(_ours(scratch / "one.sqlite", scale, 1))
+        two = stack.enter_context(_ours(scratch / "two.sqlite", scale, 2))
+        others = []
+        try:
+            (scratch / "original").mkdir()
+            found = stack.enter_context(original(scratch / "original", scratch / "original" / "rocksdb", heap="2g"))
+            others.append(_Contestant("the original", Served(found.url, _sizes(scale), scale.log), found.pid))
+        except Unavailable as error:
+            print(f"the original is not measured: {error}", file=sys.stderr)
+        echo = stack.enter_context(_Echo())
+        for contestant in (ours, two, *others):
+            _warm(contestant.served, scale)
+        for row in _rows(scale):
+            if how.only in row.what:
+                yield from _lines(row, [ours, two, *others], echo, scale)
+        yield from _durable(ours, scratch, scale)
+        for contestant in others:
+            made_of = f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) : {_resident(contestant.pid)} MiB with a heap of 2 GiB"
+            yield Line("resident memory: ours : the original", _resident(ours.pid) / _resident(contestant.pid), "x", AT_MOST, made_of)
+
+
+def _sizes(scale: _Scale) -> list[int]:
+    return sorted({scale.few, scale.many, *scale.sizes})
+
+
+def _rows(scale: _Scale) -> Iterator[_Row]:
+    for writers, branches in ((1, 1), (8, 1), (32, 1), (8, 8)):
+        what = f"commits, {writers} on {branches} branch{'es' if branches > 1 else ''}"
+        yield _Row(what, lambda served, seconds, w=writers, b=branches: served.commits(scale.few, w, b, seconds), writers)  # type: ignore[misc]
+    for clients in (1, 8):
+        for size in (scale.few, scale.many):
+            what = f"content of {size:,}, {_many(clients)}"
+            yield _Row(what, lambda served, seconds, n=size, c=clients: served.contents(n, c, seconds), clients)  # type: ignore[misc]
+        yield _Row(f"log page, {_many(clients)}", lambda served, seconds, c=clients: served.logs(c, seconds), clients)  # type: ignore[misc]
+        yield _Row(
+            f"entries page of {scale.many:,}, {_many(clients)}",
+            lambda served, seconds, c=clients: served.entries(scale.many, c, seconds),  # type: ignore[misc]
+            clients,
+        )
+    for clients in (1, 8):
+        for size in scale.sizes:
+            what = f"of 10 in {size:,}, {_many(clients)}"
+            yield _Row(f"diff {what}", lambda served, seconds, n=size, c=clients: served.diffs(n, c, seconds), clients, clients == 1)  # type: ignore[misc]
+            yield _Row(f"merge {what}", lambda served, seconds, n=size, c=clients: served.merges(n, c, seconds), clients, clients == 1)  # type: ignore[misc]
+
+
+def _many(clients: int) -> str:
+    return f"{clients} client{'s' if clients > 1 else ''}"
+
+
+def _warm(served: Served, scale: _Scale) -> None:
+    """The original's machine code is made while it runs; ours has caches."""
+    rows = [row for row in _rows(scale) if row.clients <= 8]
+    for row in rows:
+        drive(served.server, row.scripts(served, scale.warm / len(rows)))
+
+
+# -- lines --------------------------------------------------------------------------------------------------------------------------------
+
+
+class _Times(NamedTuple):
+    """What a load has given: answers in a second, and the seconds of each, sorted."""
+
+    rate: float
+    sorted: list[float]
+
+    def at(self, share: float) -> float:
+        return self.sorted[min(len(self.sorted) - 1, int(share * len(self.sorted)))]
+
+    def __str__(self) -> str:
+        return f"{self.rate:,.0f}/s, p50 {MILLI * self.at(0.5):.2f} ms, p99 {MILLI * self.at(0.99):.2f} ms"
+
+
+def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale) -> Iterator[Line]:
+    if row.clients == 1:
+        # Several processes are for several clients.
+        contestants = [contestant for contestant in contestants if contestant.name != "two workers"]
+    taken: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+    spent = dict.fromkeys(taken, 0.0)
+    for _ in range(TURNS):
+        for contestant in contestants:
+            scripts = row.scripts(contestant.served, scale.seconds)
+            begun = time.perf_counter()
+            taken[contestant.name] += drive(contestant.served.server, scripts)
+            spent[contestant.name] += time.perf_counter() - begun
+    # The time of one client's merge is without that of the commits which it needs; the rate of several clients' merges is with it.
+    times = {name: _Times(len(found) / (sum(found) if row.timed else spent[name]), sorted(found)) for name, found in taken.items()}
+    ours = times["ours"]
+    for name, other in times.items():
+        if name != "ours" and row.timed:
+            yield Line(f"{row.what}: ours : {name} (p50)", ours.at(0.5) / other.at(0.5), "x", _goal(name), f"{ours} : {other}")
+        elif name != "ours":
+            yield Line(f"{row.what}: ours : {name} (rates)", ours.rate / other.rate, "x", _goal(name), f"{ours} : {other}", at_least=True)
+    floor = echo.rate(row, contestants[0], scale)
+    yield Line(f"{row.what}: ours : echo (rates)", ours.rate / floor.rate, "x", None, f"{ours} : {floor}", at_least=True)
+
+
+def _goal(name: str) -> float | None:
+    return AT_LEAST if name == "the original" else None
+
+
+def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
+    """Commits of one writer over REST beside a loop that writes the same rows into a copy of the same file, as durably."""
+    served = ours.served
+    watcher = apsw.Connection(str(scratch / "one.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
+    scripts = [_limited(script, COMMITS_REPLAYED) for script in served.commits(scale.few, 1, 1, 60)]
+    copy = apsw.Connection(str(scratch / "bare.sqlite"))
+    with copy.backup("main", watcher, "main") as backup:
+        backup.step()
+    before = mark_of(watcher)
+    begun = time.perf_counter()
+    count = len(drive(served.server, scripts))
+    spent = time.perf_counter() - begun
+    copy.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000").fetchall()
+    begun = time.perf_counter()
+    for written in written_since(watcher, before):
+        writing(copy, written)()
+    bare = time.perf_counter() - begun
+    copy.close()
+    watcher.close()
+    made_of = f"{MILLI * spent / count:.3f} ms, bare {MILLI * bare / count:.3f} ms per commit, mean of {count}"
+    yield Line("commits, 1 on 1 branch: ours : bare apsw loop (rates)", bare / spent, "x", None, made_of, at_least=True)
+
+
+def _limited(script: Script, most: int) -> Script:
+    request = next(script)
+    for _ in range(most - 1):
+        request = script.send((yield request))
+    yield request
+
+
+# -- servers ------------------------------------------------------------------------------------------------------------------------------
+
+
+class _Echo:
+    """The route that echoes, in a process of its own."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen([sys.executable, "-m", "bench.echo"], stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self._server = Server(f"http://127.0.0.1:{self._process.stdout.readline().strip()}")
+
+    def rate(self, row: _Row, contestant: _Contestant, scale: _Scale) -> _Times:
+        """How often the answer of a row's first counted request (or, for one that writes, its body) goes there and back."""
+        data = self._server.post("/echo", _body(contestant, row), api="")
+        until = time.perf_counter() + scale.seconds
+
+        def script() -> Script:
+            while time.perf_counter() < until:
+                yield Request(data)
+
+        begun = time.perf_counter()
+        times = drive(self._server, [script() for _ in range(row.clients)])
+        return _Times(len(times) / (time.perf_counter() - begun), sorted(times))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def _body(contestant: _Contestant, row: _Row) -> bytes:
+    """The larger one of a request's body and its answer's."""
+    script = row.scripts(contestant.served, 60)[0]
+    request = next(script)
+    while True:
+        answer = contestant.served.server.ask(request.data)[0]
+        if request.counts:
+            script.close()
+            return max(request.data.partition(b"\r\n\r\n")[2], answer.body, key=len)
+        request = script.send(answer)
+
+
+@contextmanager
+def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
+    """Our server over a new store, as a process; the catalog is made by its REST API."""
+    create(f"sqlite:///{path}").close()
+    words = [sys.executable, "-m", "nessie_cli", "serve", "--store", str(path), "--port", "0", "--workers", str(workers)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        found = re.search(r"http://\S+?:\d+", process.stderr.readline())
+        assert found
+        yield _Contestant("ours" if workers == 1 else "two workers", Served(found[0], _sizes(scale), scale.log), process.pid)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _resident(pid: int) -> int:
+    """MiB of a process and its children that are in memory; pages that they share count once for each."""
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    sizes = [re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text()) for one in (pid, *children)]
+    return sum(int(size) for found in sizes for size in found) // 1024

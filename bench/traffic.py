@@ -1,0 +1,145 @@
+"""Requests to a server, from many clients at once, and how long each answer took.
+
+One thread: it has to be cheaper than the server that it measures.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import time
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+OK = 200
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+
+
+class Request(NamedTuple):
+    """What is sent, and whether its time counts (not, where it only prepares another one)."""
+
+    data: bytes
+    counts: bool = True
+
+
+Script = Generator[Request, Answer, None]
+"""What one client does: yields requests and is sent their answers."""
+
+
+class Server:
+    """A server by its URL; builds requests for its API v2 and sends single ones."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self.address = (str(parts.hostname), int(parts.port or 80))
+        self._head = f"host: {parts.hostname}\r\naccept: application/json\r\n"
+
+    def get(self, path: str) -> bytes:
+        """A GET below `/api/v2`."""
+        return f"GET /api/v2{path} HTTP/1.1\r\n{self._head}\r\n".encode()
+
+    def post(self, path: str, body: Any, *, method: str = "POST", api: str = "/api/v2") -> bytes:
+        """A request with a JSON body (bytes are sent as they are)."""
+        data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
+        return f"{method} {api}{path} HTTP/1.1\r\n{self._head}content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data
+
+    def ask(self, *requests: bytes) -> list[Answer]:
+        """The answers to some requests, one after the other; raises for any that is refused."""
+        answers: list[Answer] = []
+
+        def script() -> Script:
+            for request in requests:
+                answer = yield Request(request, counts=False)
+                answers.append(answer)
+
+        drive(self, [script()])
+        for answer in answers:
+            if answer.status != OK:
+                raise RuntimeError(f"{answer.status} {answer.body[:300]!r}")
+        return answers
+
+    def head(self, branch: str) -> str:
+        """Where a branch is."""
+        hash_: str = json.loads(self.ask(self.get(f"/trees/{quote(branch)}"))[0].body)["reference"]["hash"]
+        return hash_
+
+
+class _Client:
+    """One connection and its script."""
+
+    def __init__(self, server: Server, script: Script) -> None:
+        self.socket = socket.create_connection(server.address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.script = script
+        self._read = bytearray()
+        self._sent_at = 0.0
+        self._counts = False
+
+    def begin(self, request: Request) -> None:
+        self._read.clear()
+        self._counts = request.counts
+        self._sent_at = time.perf_counter()
+        self.socket.sendall(request.data)
+
+    def hear(self, times: list[float]) -> Answer | None:
+        """Read what is there; the answer when it is complete."""
+        data = self.socket.recv(1 << 18)
+        if not data:
+            raise ConnectionError("the server has hung up")
+        self._read += data
+        answer = _parsed(self._read)
+        if answer is not None and self._counts:
+            times.append(time.perf_counter() - self._sent_at)
+        return answer
+
+
+def _parsed(data: bytearray) -> Answer | None:
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    head = bytes(data[:end]).lower()
+    status = int(head[9:12])
+    at = head.find(b"content-length:")
+    if at >= 0:
+        size = int(head[at + 15 :].split(b"\r\n", 1)[0])
+        return Answer(status, bytes(data[end + 4 : end + 4 + size])) if len(data) >= end + 4 + size else None
+    if b"transfer-encoding: chunked" in head:
+        return Answer(status, b"".join(_chunks(data, end + 4))) if data.endswith(b"0\r\n\r\n") else None
+    return Answer(status, b"")
+
+
+def _chunks(data: bytearray, at: int) -> Iterator[bytes]:
+    while size := int(data[at : data.index(b"\r\n", at)], 16):
+        begin = data.index(b"\r\n", at) + 2
+        yield bytes(data[begin : begin + size])
+        at = begin + size + 2
+
+
+def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
+    """Run each script over a connection of its own, all at once, to their ends; the seconds of every request that counts."""
+    times: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        for script in scripts:
+            client = _Client(server, script)
+            selector.register(client.socket, selectors.EVENT_READ, client)
+            client.begin(next(script))
+        while selector.get_map():
+            for key, _ in selector.select():
+                client = key.data
+                answer = client.hear(times)
+                if answer is None:
+                    continue
+                try:
+                    client.begin(client.script.send(answer))
+                except StopIteration:
+                    selector.unregister(client.socket)
+                    client.socket.close()
+    return times

@@ -1,0 +1,147 @@
+"""Clients that send too much, too slowly, or are too many: each is refused with an error in Nessie's form, where HTTP allows."""
+
+import gzip
+import json
+import socket
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.server.app import Parts
+from nessie_cli.server.http import Limits
+from nessie_cli.server.running import application
+from tests.server.client import EMPTY, Client, put
+from tests.server.serving import serving
+
+PATIENCE = 120
+CONFIG = b"GET /api/v2/config HTTP/1.1\r\nhost: x\r\n"
+POST = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\n"
+
+
+@contextmanager
+def limited(**limits):
+    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(**limits)))) as url:
+        yield url
+
+
+@contextmanager
+def speaking(url):
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as connection:
+        yield connection
+
+
+def whole(connection):
+    """Everything that comes until the server hangs up: status, headers, and the error in the body."""
+    data = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    return int(lines[0].split()[1]), dict(line.lower().split(": ", 1) for line in lines[1:]), json.loads(body)
+
+
+def check(connection, status, word):
+    found, headers, body = whole(connection)
+    assert (found, body["status"], body["serverStackTrace"]) == (status, status, None)
+    assert body["reason"] != "Error"
+    assert word in body["message"]
+    assert headers["connection"] == "close"
+    return headers
+
+
+@pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["complete", "endless"])
+def test_a_head_that_is_too_large_is_refused(end):
+    with limited(head=2000) as url, speaking(url) as connection:
+        connection.sendall(CONFIG + b"x-long: " + b"y" * 5000)
+        if not end:
+            connection.sendall(b"y" * 5000)
+        connection.sendall(end)
+        check(connection, 431, "2000 bytes")
+
+
+def test_a_first_line_that_is_too_long_is_refused():
+    with limited(head=2000) as url, speaking(url) as connection:
+        connection.sendall(b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: x\r\n\r\n")
+        check(connection, 431, "2000 bytes")
+
+
+def test_a_head_that_comes_too_slowly_is_given_up():
+    with limited(head_seconds=0.2) as url, speaking(url) as connection:
+        connection.sendall(CONFIG)
+        check(connection, 408, "did not arrive")
+
+
+def test_the_second_head_of_a_connection_may_not_come_slowly_either():
+    with limited(head_seconds=0.2) as url, speaking(url) as connection:
+        connection.sendall(CONFIG + b"\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"GET /api/v2/con")
+        check(connection, 408, "did not arrive")
+
+
+def test_a_client_that_says_nothing_is_hung_up_on():
+    with limited(head_seconds=0.2) as url, speaking(url) as connection:
+        assert connection.recv(100) == b""
+    with limited(idle_seconds=0.2) as url, speaking(url) as connection:
+        connection.sendall(CONFIG + b"\r\n")
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_that_comes_too_slowly_is_given_up():
+    with limited(seconds=0.2) as url, speaking(url) as connection:
+        connection.sendall(POST + b"content-length: 10\r\n\r\n{")
+        check(connection, 408, "body")
+
+
+def test_a_body_that_is_too_large_is_refused_though_its_client_goes_on_sending():
+    with limited(body=1_000_000) as url, speaking(url) as connection:
+        connection.sendall(POST + b"content-length: 1900000\r\n\r\n" + b"x" * 1_900_000)
+        check(connection, 413, "1000000 bytes")
+
+
+def test_a_client_that_asks_first_sends_no_body_in_vain():
+    with limited(body=1000) as url, speaking(url) as connection:
+        connection.sendall(POST + b"content-length: 5000\r\nexpect: 100-continue\r\n\r\n")
+        check(connection, 413, "1000 bytes")
+
+
+def test_a_bomb_is_refused():
+    with limited(decompressed=100_000) as url:
+        client = Client(url)
+        bomb = gzip.compress(b" " * 5_000_000)
+        answer = client.send("POST", "/api/v2/trees/main/contents", raw=bomb, headers={"content-encoding": "gzip"})
+        assert (answer.status, "100000 bytes" in answer.body["message"]) == (413, True)
+        client.close()
+
+
+def test_what_is_no_http_is_refused_as_everything_else_is():
+    with limited() as url, speaking(url) as connection:
+        connection.sendall(b"good morning\r\n\r\n")
+        check(connection, 400, "Invalid HTTP")
+
+
+def test_too_many_clients_are_asked_to_come_again():
+    with limited(connections=2) as url:
+        clients = [Client(url) for _ in range(3)]
+        assert [client.get("/api/v2/config").status for client in clients[:2]] == [200, 200]
+        refused = clients[2].get("/api/v2/config")
+        assert (refused.status, refused.body["errorCode"], refused.headers["connection"]) == (503, "SERVICE_UNAVAILABLE", "close")
+        assert int(refused.headers["retry-after"]) > 0
+        for client in clients:
+            client.close()
+
+
+def test_many_more_clients_than_that_are_not_even_answered():
+    with limited(connections=1) as url, speaking(url) as one, speaking(url) as two:
+        for connection in (one, two):
+            connection.sendall(CONFIG)
+        with speaking(url) as three, suppress(ConnectionResetError):
+            assert three.recv(100) == b""
+
+
+@pytest.mark.parametrize("key", ["a." * 20 + "a", "x" * 501])
+def test_a_key_beyond_all_keys_is_refused(client, key):
+    assert client.get(f"/api/v2/trees/main/contents/{key}").status == 404
+    answer = client.commit("main", EMPTY, put(*key.split(".")))
+    assert (answer.status, "operations[0].key" in answer.body["message"]) == (400, True)
