@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
+from nessie_cli.cli.parameters import command_of
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
@@ -99,10 +100,8 @@ def _format_plugins(formatter: Any) -> None:
 def load(name: str, entry: CommandEntry) -> Any:
     """The command of one registry line, its module imported."""
     module = import_module(f"nessie_cli.cli.commands.{entry.module}")
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    examples = "\n".join(module.EXAMPLES)
-    app.command(name, cls=ExampleCommand, epilog=examples)(getattr(module, entry.function))
-    return typer.main.get_command(app)
+    function = getattr(module, entry.function)
+    return command_of(function, ExampleCommand, name=name, help=cleandoc(function.__doc__), epilog="\n".join(module.EXAMPLES), rich_markup_mode=None)
 
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:
