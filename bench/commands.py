@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -115,14 +116,16 @@ def _instructions(command: Sequence[str], folder: Path) -> float:
 
 
 def _first_page(command: Sequence[str], folder: Path, there: Callable[[], None]) -> str:
-    """Read a page, tell that it is `there`, and go away as a pager does that is quit; answers what was said on stderr."""
+    """Read a page, tell that it is `there`, and end the command as Ctrl-C in a pager does; answers what was said on stderr."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=folder, env=_environment(), **pipes) as process:  # type: ignore[call-overload]
-        process.stdout.read(PAGE)
+        page = process.stdout.read(PAGE)
         there()
+        if len(page) == PAGE:
+            process.terminate()
         process.stdout.close()
         told: str = process.stderr.read().decode()
-    if process.returncode not in (0, 141):
+    if process.returncode not in (0, 141, -signal.SIGTERM):
         raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}: {told}")
     return told
 

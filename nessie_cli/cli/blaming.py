@@ -1,4 +1,4 @@
-"""Who changed each key last: one walk of history for all keys."""
+"""Who changed each key last: a first page key by key, then one walk of history for all the others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from nessie_cli.repository.base import Repository
 
 FEW = 16
 """So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
+PAGE = 50
+"""So many keys are looked up one by one at the beginning, so that whoever reads them does not wait for the walk."""
 MANY = 50_000
 """So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
 
@@ -17,9 +19,13 @@ MANY = 50_000
 def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
     """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
 
-    History is walked until all but a few keys are found; those are looked up. Cost O(keys + commits walked), one walk for every `MANY` keys.
+    The first page is looked up; for the others history is walked until all but a few are found. Cost O(log commits) for each key that is looked up,
+    and O(keys + commits walked), one walk for every `MANY` keys.
     """
     entries = iter(repository.entries(at, keys))
+    for entry in islice(entries, PAGE):
+        if (meta := repository.last_change(at, entry.key)) is not None:
+            yield entry, meta
     while some := list(islice(entries, MANY)):
         yield from _blame(repository, at, some)
 

@@ -21,6 +21,8 @@ SELDOM_USED = frozenset({
     "bz2", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "subprocess", "textwrap", "tokenize",
 })  # fmt: skip
 """Modules of which their importers use nothing while they are imported themselves."""
+_DOES_WITHOUT = ("msgspec._utils", "typing_extensions", "get_type_hints")
+"""A module, one that it takes names from where that is installed, and the first of these names: it takes the same names from `typing` else."""
 
 
 def postpone() -> None:
@@ -46,8 +48,14 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG004 (the import system's interface)
-        """The place of a module that is to be postponed; None for all others."""
+        """The place of a module that is to be postponed; None for all others.
+
+        Raises `ModuleNotFoundError` for one that its importer can do without.
+        """
         if name not in SELDOM_USED:
+            importer, optional, first = _DOES_WITHOUT
+            if name == optional and importer in sys.modules and not hasattr(sys.modules[importer], first):
+                raise ModuleNotFoundError(name)
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:

@@ -10,7 +10,8 @@ from copy import copy
 from typing import Any
 
 from typer import Context
-from typer.main import get_click_param, get_current_context
+from typer._click.globals import get_current_context
+from typer.main import get_click_param
 from typer.models import OptionInfo, ParameterInfo, ParamMeta
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def _with_default(info: ParameterInfo, default: Any) -> ParameterInfo:
     info = copy(info)
     if isinstance(info, OptionInfo) and info.default is not ...:
         # The first name that was given stands where, out of an annotation, the default would.
-        info.param_decls = (info.default, *(info.param_decls or ()))
+        info.param_decls = (str(info.default), *(info.param_decls or ()))
         info.default = ...
     if default is not ParamMeta.empty:
         info.default = default

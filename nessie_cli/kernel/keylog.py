@@ -27,6 +27,8 @@ MERGE = bytes(7) + b"\x01"
 """The mark of a commit with merge parents."""
 
 _PAGE, _LONGEST_PAGE = 16, 1024
+_FIRST = 2
+"""Of a key mostly the last commit alone is asked for."""
 
 
 @cache
@@ -55,7 +57,7 @@ def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) ->
 
     O(log commits) for each that is found, and for each that has the mark but lies elsewhere in history.
     """
-    candidates = merge(*(marked(find_marked, mark) for mark in (mark_of(key), LARGE)), reverse=True)
+    candidates = merge(*(marked(find_marked, mark, _FIRST) for mark in (mark_of(key), LARGE)), reverse=True)
     for _, id_ in candidates:
         if head == NO_COMMIT:
             return
@@ -69,9 +71,9 @@ def touching(objects: Objects, find_marked: FindMarked, head: Id, key: bytes) ->
             yield id_, commit
 
 
-def marked(find_marked: FindMarked, mark: bytes) -> Iterator[tuple[int, Id]]:
-    """The objects with a mark, each with its number, the last written first, read as they are consumed."""
-    before, size = None, _PAGE
+def marked(find_marked: FindMarked, mark: bytes, size: int = _PAGE) -> Iterator[tuple[int, Id]]:
+    """The objects with a mark, each with its number, the last written first, read as they are consumed: at first `size` of them."""
+    before = None
     while page := find_marked(mark, before, size):
         yield from page
         before, size = page[-1][0], min(2 * size, _LONGEST_PAGE)

@@ -33,13 +33,13 @@ class Place:
     def __init__(self, options: Mapping[str, str], folders: Sequence[str] = ()) -> None:
         for folder in folders:
             os.chdir(home(folder))
-        self._options = options
+        self.options = options
         self.root = _root(os.getcwd())
         self._profile: Profile | None = None
 
     def store(self) -> str | None:
         """The URL or path of the store."""
-        named = self._options.get("--store")
+        named = self.options.get("--store")
         profile = self._named_profile()
         if named is None and profile:
             return self._of_profile(profile)
@@ -50,7 +50,7 @@ class Place:
 
     def reference(self) -> str | None:
         """The reference that is worked on; None for the default branch of the store. To be asked after `store`."""
-        named = self._options.get("--ref") or variable(REFERENCE)
+        named = self.options.get("--ref") or variable(REFERENCE)
         of_profile = self._profile.ref if self._profile else None
         if named is None and self._named_profile():
             named = of_profile
@@ -60,7 +60,7 @@ class Place:
 
     def _named_profile(self) -> str | None:
         """The profile that is chosen by name, where nothing nearer names a store."""
-        named = self._options.get("--profile")
+        named = self.options.get("--profile")
         return named if named or variable(STORE) or variable(ENDPOINT) else variable(PROFILE)
 
     def staged(self) -> list[tuple[str, list[str]]]:
@@ -102,6 +102,13 @@ class Place:
         from nessie_cli.workspace.user import profile_names
 
         return profile_names()
+
+    @staticmethod
+    def cache() -> str:
+        """The user's cache folder, which need not be there."""
+        if sys.platform == "darwin":
+            return home("~/Library/Caches/nessie")
+        return os.path.join(variable("XDG_CACHE_HOME") or home("~/.cache"), "nessie")
 
     def _of_workspace(self, root: str) -> str:
         text = _text(os.path.join(root, _FOLDER, "config.toml"))

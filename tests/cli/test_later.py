@@ -46,3 +46,9 @@ def test_a_program_of_many_threads_loads_them_all_first():
     found = run("import subprocess, textwrap\nload_all()\nprint(waits('subprocess'), waits('textwrap'))\nimport tokenize\nprint(waits('tokenize'))")
 
     assert found == "False False\nFalse\n"
+
+
+def test_what_msgspec_can_do_without_is_there_for_everybody_else():
+    program = "import msgspec\nprint('typing_extensions' in sys.modules)\nimport typing_extensions\nprint(typing_extensions.Self)"
+
+    assert run(program) == "False\ntyping.Self\n"

@@ -11,6 +11,7 @@ from nessie_cli.workspace.glance import Place
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     Candidates = list[tuple[str, str]]
 
@@ -35,8 +36,7 @@ _DESCRIBED = 200
 class Catalog:
     """The store that the line, the environment or the workspace names; raises `LookupError` where there is none that can be looked into."""
 
-    def __init__(self, place: Place) -> None:
-        url = place.store()
+    def __init__(self, place: Place, url: str | None) -> None:
         path = path_of(url) if url else None
         if path is None:
             raise LookupError(url)
@@ -172,10 +172,15 @@ def _said(*parts: str) -> str:
     return ": ".join(part for part in parts if part)
 
 
-def using(place: Place, ask: Callable[[Catalog], Candidates]) -> Candidates:
+def using(place: Place, ask: Callable[[Any], Candidates]) -> Candidates:
     """The answer of the store; none where there is no store, or where it cannot be read."""
+    url = place.store()
+    if url and url.startswith(("http://", "https://")):
+        from nessie_cli.cli.completion.server import using_server
+
+        return using_server(place, url, ask)
     try:
-        catalog = Catalog(place)
+        catalog = Catalog(place, url)
     except LookupError:
         return []
     try:
