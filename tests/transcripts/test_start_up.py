@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 from nessie_cli.cli.main import run
 run(sys.argv[1:])
-print(*sys.modules, file=sys.stderr)
+print(*(name for name, module in sys.modules.items() if type(module).__name__ != "Postponed"), file=sys.stderr)
 """
 
 
@@ -42,6 +42,79 @@ def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
 
     assert "nessie_cli.store.sqlite" in loaded
     assert NEVER & loaded == set()
+
+
+COSTLY = NEVER | {
+    "bz2", "cryptography", "dataclasses", "email", "hashlib", "http", "ipaddress", "json", "jsonschema", "jwt", "keyring", "linecache", "lzma",
+    "random", "shlex", "socket", "ssl", "subprocess", "textwrap", "tokenize", "tomlkit", "typing_extensions", "zstandard",
+}  # fmt: skip
+"""What costs as much as a command's own modules together, or more."""
+PACKED, MARKS, TEXT, AUTHOR = {"zstandard"}, {"hashlib"}, {"json"}, {"platformdirs", "random", "tempfile"}
+"""To unpack an object; to find a commit by key, or to give an id; to read or write a batch, or show a field; to look for the user's settings."""
+COMMITTING = PACKED | MARKS | TEXT | AUTHOR | {"shlex"}
+BUDGET = {
+    "init": ("init again", MARKS | {"tempfile"}),
+    "status": ("status", PACKED | MARKS | TEXT | {"shlex"}),
+    "switch": ("switch main", TEXT),
+    "config list": ("config list", AUTHOR),
+    "config get": ("config get author", AUTHOR | {"shlex"}),
+    "config set": ("config set author Ada", {"dataclasses", "tomlkit", "json"}),
+    "config unset": ("config unset no-such", AUTHOR | {"dataclasses", "tomlkit", "json", "shlex"}),
+    "content put": ("content put db.orders --metadata-location s3://x", PACKED | TEXT | {"shlex"}),
+    "content delete": ("content delete db.orders", PACKED | TEXT | {"shlex"}),
+    "content rename": ("content rename db.orders db.other", PACKED | TEXT | {"shlex"}),
+    "content replace": ("content replace db.orders --metadata-location s3://x", PACKED | TEXT | {"shlex"}),
+    "content unmodified": ("content unmodified db.orders", PACKED | TEXT | {"shlex"}),
+    "content show": ("content show db.orders", PACKED | MARKS | TEXT),
+    "content view": ("content view db.orders", PACKED | MARKS | TEXT),
+    "content history": ("content history db.orders", PACKED | MARKS | TEXT),
+    "content list": ("content list", PACKED | TEXT | {"shlex"}),
+    "reset": ("reset", PACKED | TEXT | {"shlex"}),
+    "commit": ("commit -m x --dry-run", COMMITTING),
+    "restore": ("restore db.orders --source main", PACKED | TEXT | {"shlex"}),
+    "revert": ("revert main --dry-run", COMMITTING),
+    "stash push": ("stash push", TEXT | {"shlex"}),
+    "stash list": ("stash list", TEXT | {"shlex"}),
+    "stash show": ("stash show", TEXT | {"shlex"}),
+    "stash pop": ("stash pop", TEXT | {"shlex"}),
+    "stash apply": ("stash apply", TEXT | {"shlex"}),
+    "stash drop": ("stash drop", TEXT | {"shlex"}),
+    "log": ("log", PACKED | TEXT),
+    "show": ("show", PACKED | TEXT),
+    "diff": ("diff main", PACKED | TEXT),
+    "branch": ("branch", PACKED),
+    "tag": ("tag", PACKED),
+    "merge": ("merge main --dry-run", COMMITTING),
+    "resolve": ("resolve --ours db.orders", PACKED | MARKS | TEXT | {"shlex"}),
+    "transplant": ("transplant main --dry-run", COMMITTING),
+    "cherry-pick": ("cherry-pick main --dry-run", COMMITTING),
+    "blame": ("blame", PACKED | MARKS),
+    "reflog": ("reflog", PACKED),
+    "undo": ("undo --dry-run", PACKED),
+    "fsck": ("fsck", PACKED | MARKS | TEXT),
+    "help": ("help log", set()),
+    "completion": ("completion bash", set()),
+    "version": ("version", set()),
+}
+"""For each command a line, and what of `COSTLY` it may load. Those of a server are not here: they wait for requests, or make keys."""
+SHARE_OPTIONS = {"tag": {"branch"}, "revert": {"merge"}, "resolve": {"merge"}, "transplant": {"merge"}, "cherry-pick": {"merge"}}
+"""Commands with options of another one."""
+COMMAND_MODULES = "nessie_cli.cli.commands."
+WITHOUT_BUDGET = {"serve", "token new", "token list", "token revoke"}
+
+
+def test_every_command_has_a_budget(workspace):
+    assert BUDGET.keys() == LEAVES.keys() - WITHOUT_BUDGET
+
+
+@pytest.mark.parametrize("name", BUDGET)
+def test_a_command_loads_only_what_it_uses(catalog, name):
+    line, allowed = BUDGET[name]
+    loaded = modules_after(catalog, *line.split())
+
+    assert (loaded & COSTLY) - allowed == set()
+    commands = {module.removeprefix(COMMAND_MODULES) for module in loaded if module.startswith(COMMAND_MODULES)}
+    assert commands == {LEAVES[name].module} | SHARE_OPTIONS.get(name, set())
 
 
 def test_no_command_loads_another_one(catalog):
