@@ -15,7 +15,7 @@ from nessie_cli.kernel.conflicts import commit_message, describe
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Id, Objects
-from nessie_cli.model import CommitMeta, Conflict, Content, ContentKey, Delete, KeyRange, Namespace, Operation
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, Delete, KeyRange, Namespace, Operation
 from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.reading import RemoteReading
 
@@ -24,19 +24,36 @@ Changes = Mapping[ContentKey, CommitMeta]
 
 
 def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
-    """The conflicts of an answer, with the contents of both states and what was wanted."""
-    return tuple(
-        conflict
-        if conflict.key is None
-        else structs.replace(
-            conflict,
-            expected=expected.get(conflict.key),
-            actual=actual.get(conflict.key),
-            proposed=proposed.get(conflict.key),
-            changed_by=changed_by.get(conflict.key),
+    """The conflicts of an answer, with the contents of both states and what was wanted; of renamed contents under the keys that they have now."""
+
+    def completed(conflict: Conflict, key: ContentKey) -> Conflict:
+        here = conflict.target_rename.new if conflict.target_rename else key
+        wanted = conflict.source_rename.new if conflict.source_rename else key
+        return structs.replace(
+            conflict, expected=expected.get(key), actual=actual.get(here), proposed=proposed.get(wanted), changed_by=changed_by.get(key)
         )
-        for conflict in conflicts
-    )
+
+    return tuple(conflict if conflict.key is None else completed(conflict, conflict.key) for conflict in conflicts)
+
+
+def with_namespaces(conflicts: Iterable[Conflict], actual: State, changed_by: Changes) -> tuple[Conflict, ...]:
+    """The conflicts of namespaces, which are about what is there: nobody proposes anything for their keys."""
+
+    def completed(conflict: Conflict, key: ContentKey) -> Conflict:
+        there = actual.get(key)
+        expected = there if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY else None
+        return structs.replace(conflict, expected=expected, actual=there, changed_by=changed_by.get(key))
+
+    return tuple(conflict if conflict.key is None else completed(conflict, conflict.key) for conflict in conflicts)
+
+
+def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
+    """The keys that conflicts are about, those that contents were renamed to included."""
+    found: dict[ContentKey, None] = {}
+    for conflict in conflicts:
+        renames = (conflict.source_rename, conflict.target_rename)
+        found |= dict.fromkeys(key for key in (conflict.key, *(rename.new for rename in renames if rename)) if key is not None)
+    return list(found)
 
 
 class Judgement:

@@ -86,7 +86,8 @@ class ExtendedRepository(RemoteRepository):
         def done() -> Reference | None:
             return renamed if self._stands(renamed) and self._found(old) is None else None
 
-        return self._sent("POST", f"{self._at(old, expected_hash)}/rename", {"name": new}, None, done)
+        with self._told_where(old, expected_hash):
+            return self._sent("POST", f"{self._at(old, expected_hash)}/rename", {"name": new}, None, done)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""

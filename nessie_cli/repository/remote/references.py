@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from heapq import merge
 from typing import Any
 
 from nessie_cli.commitspec import CommitSpec, Step, parse
-from nessie_cli.errors import AlreadyExists, AmbiguousHash, CommitNotFound, InvalidInput, NotAllowed, OutcomeUnknown, ReferenceNotFound
+from nessie_cli.errors import (
+    AlreadyExists,
+    AmbiguousHash,
+    CommitNotFound,
+    InvalidInput,
+    NotAllowed,
+    OutcomeUnknown,
+    ReferenceMoved,
+    ReferenceNotFound,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     LogEntry,
@@ -176,7 +186,8 @@ class RemoteReferences:
             found = self._found(name)
             return found if found and found.hash == hash_ else None
 
-        return self._sent("PUT", self._at(name, expected_hash), None, {"type": "DETACHED", "hash": hash_}, assigned)
+        with self._told_where(name, expected_hash):
+            return self._sent("PUT", self._at(name, expected_hash), None, {"type": "DETACHED", "hash": hash_}, assigned)
 
     def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
         """See `Repository`; two requests, the first undone where the second surely has failed."""
@@ -200,7 +211,19 @@ class RemoteReferences:
         """See `Repository`."""
         before = self.reference(name)
         deleted = Reference(before.type, before.name, expected_hash)
-        return self._sent("DELETE", self._at(name, expected_hash), None, None, lambda: None if self._found(name) else deleted)
+        with self._told_where(name, expected_hash):
+            return self._sent("DELETE", self._at(name, expected_hash), None, None, lambda: None if self._found(name) else deleted)
+
+    @contextmanager
+    def _told_where(self, name: str, expected_hash: str) -> Iterator[None]:
+        """That a reference has moved is told with where it is: the wire has that only in a sentence."""
+        try:
+            yield
+        except ReferenceMoved as moved:
+            moved.reference, moved.expected_hash = name, expected_hash
+            found = self._found(name)
+            moved.head = found.hash if found else None
+            raise
 
     def _sent(self, method: str, path: str, query: Query | None, body: Any, look: Callable[[], Reference | None]) -> Reference:
         """The answer to a change of a reference; where it was lost, what `look` finds."""

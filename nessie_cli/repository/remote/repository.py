@@ -14,6 +14,7 @@ from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
     CommitResult,
+    Conflict,
     Content,
     ContentKey,
     LogEntry,
@@ -28,7 +29,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.base import MergeOptions, Revision
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
-from nessie_cli.repository.remote.diagnosis import Judgement, State, with_facts
+from nessie_cli.repository.remote.diagnosis import Judgement, State, keys_of, with_facts, with_namespaces
 from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.lost import is_commit_of, run_of, settled, state_after
 from nessie_cli.repository.remote.reading import RemoteReading
@@ -288,13 +289,12 @@ class RemoteRepository(RemoteReading):
 
     def _namespace_conflict(self, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
         """What prevents a merge before any key is compared, with what is there."""
-        keys = [found.key for found in conflict.conflicts if found.key is not None]
+        keys = keys_of(conflict.conflicts)
         if not keys:
             return conflict
         head = self.reference(branch).hash
         base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(head), at_hash(source))
-        before, now, wanted = (self.contents(at_hash(hash_), keys) for hash_ in (base, head, source))
-        facts = with_facts(conflict.conflicts, before, now, wanted, self.last_changes(head, keys))
+        facts = with_namespaces(conflict.conflicts, self.contents(at_hash(head), keys), self.last_changes(head, keys))
         return ReferenceConflict(conflict.message, facts, reference=branch, head=head, expected_hash=base)
 
     def _answered(self, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions) -> MergeResult:
@@ -303,9 +303,7 @@ class RemoteRepository(RemoteReading):
         at_source, at_target = (self.contents(at_hash(hash_), keys) if keys else {} for hash_ in (sources[-1], head))
         conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
         if conflicts:
-            in_conflict = [conflict.key for conflict in conflicts if conflict.key is not None]
-            before, wanted = self._both_sides(answer.common_ancestor, sources, in_conflict, at_source)
-            conflicts = list(with_facts(conflicts, before, at_target, wanted, self.last_changes(head, in_conflict)))
+            conflicts = self._explained(answer, sources, options, conflicts)
         by_key = {conflict.key: conflict for conflict in conflicts}
         result = MergeResult(
             target_branch=answer.target_branch,
@@ -321,10 +319,17 @@ class RemoteRepository(RemoteReading):
             raise MergeConflict(merge_message(conflicts), conflicts, result)
         return result
 
-    def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey], at_source: State) -> tuple[State, State]:
+    def _explained(self, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions, conflicts: Sequence[Conflict]) -> list[Conflict]:
+        """The conflicts of a merge with what both sides have made of their keys."""
+        head, keys = answer.effective_target_hash, keys_of(conflicts)
+        before, wanted = self._both_sides(answer.common_ancestor, sources, keys)
+        expected = {**before, **{wish.key: wish.expected_target for wish in options.behaviors if wish.expected_target is not None}}
+        return list(with_facts(conflicts, expected, self.contents(at_hash(head), keys), wanted, self.last_changes(head, keys)))
+
+    def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
         """What the source built on and what it made of it; in a transplant, by the first of the commits that has an operation on the key."""
         if base is not None:
-            return self.contents(at_hash(base), keys), at_source
+            return self.contents(at_hash(base), keys), self.contents(at_hash(sources[-1]), keys)
         before: dict[ContentKey, Content] = {}
         wanted: dict[ContentKey, Content] = {}
         missing = set(keys)

@@ -1,0 +1,79 @@
+"""A conflict looks the same whoever found it: the golden answers of an embedded store, asked of a server of ours, and of one of others.
+
+What runs before the conflict runs on the store itself; the command that meets the conflict runs over the wire.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nessie_cli import connect
+from tests.json.golden import _filled, _named, case_of, document_of, every, read
+from tests.json.lake import STORE, Lakes, placeholders
+from tests.remote.listening import forward, listening
+from tests.server.serving import serving
+from tests.transcripts.conftest import Nessie, Server
+
+
+def _meets_a_conflict(name: str) -> bool:
+    document = read(name)
+    return document["exit"] in (3, 5) or document["run"].startswith(("nessie status", "nessie diff", "nessie merge", "nessie transplant"))
+
+
+CASES = [name for name in every() if _meets_a_conflict(name)]
+NOT_IN_PLAIN_REST = {
+    "errors/conflict-merge-rename": "renames are neither told nor followed",
+}
+
+
+@pytest.fixture(scope="session")
+def lakes(tmp_path_factory: pytest.TempPathFactory) -> Lakes:
+    return Lakes(tmp_path_factory.mktemp("lakes"))
+
+
+def test_there_is_a_golden_answer_for_every_kind_of_conflict() -> None:
+    told = json.dumps([read(name)["stdout"] for name in CASES])
+    kinds = ("VALUE_DIFFERS", "KEY_EXISTS", "KEY_DOES_NOT_EXIST", "PAYLOAD_DIFFERS", "CONTENT_ID_DIFFERS", "UNEXPECTED_HASH")
+    kinds += ("NAMESPACE_ABSENT", "NAMESPACE_NOT_EMPTY", "NOT_A_NAMESPACE")
+    assert [kind for kind in kinds if f'"{kind}"' not in told] == []
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["ours", "others"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_conflict_looks_the_same_over_the_wire(lakes: Lakes, forker: Server, tmp_path: Path, name: str, *, plain: bool) -> None:
+    if plain and name in NOT_IN_PLAIN_REST:
+        pytest.skip(NOT_IN_PLAIN_REST[name])
+    golden = read(name)
+    case = case_of(golden)
+    work, home = tmp_path / "work", tmp_path / "home"
+    home.mkdir()
+    names = dict(lakes.put(case.folder, work))
+    nessie, known = Nessie(work, home, forker), placeholders(work)
+    for line in case.given:
+        nessie.ok(*_filled(line, known))
+    without = ("nessie-cli",) if plain else ()
+    with (
+        connect(str(work / STORE), who="tester") as repository,
+        serving(repository) as server,
+        listening(lambda request: forward(server, request, without)) as url,
+    ):
+        (work / ".nessie" / "config.toml").write_text(f'store = "{url}/api/v2"\n')
+        outcome = nessie(*_filled(case.run, known), env=case.env, stdin=case.stdin)
+        paths = {str(work): "<folder>", str(home): "<home>", f"{url}/api/v2": "<server>"}
+        found = document_of(case, outcome._replace(**_named(outcome, names, paths, known["shared"])))
+    assert _lines(found) == _lines(golden)
+
+
+def _lines(document: Any) -> list[str]:
+    return json.dumps(_comparable(document), indent=1, ensure_ascii=False).splitlines()
+
+
+def _comparable(document: Any) -> Any:
+    """Without what a server decides for itself: who has committed."""
+    if isinstance(document, dict):
+        return {name: _comparable(value) for name, value in document.items() if name != "committer"}
+    return [_comparable(item) for item in document] if isinstance(document, list) else document
