@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -26,8 +27,7 @@ def _serve(url: str, told: Connection) -> None:
     from nessie_cli.repository.opening import connect
     from nessie_cli.server import Listeners, Settings, serve
 
-    with connect(url, who="served") as repository:
-        serve(repository, Settings(port=0), Listeners(told.send))
+    serve(lambda: connect(url, who="served"), Settings(port=0), Listeners(told.send))
 
 
 def _fork_servers(requests: Connection) -> None:
@@ -44,9 +44,18 @@ def _fork_servers(requests: Connection) -> None:
         if child == 0:
             try:
                 _serve(url, there)
+            except BaseException:  # noqa: BLE001 (whatever it is, somebody has to see why the process ends)
+                traceback.print_exc()
             finally:
                 os._exit(0)
-        requests.send((child, here.recv() + "/api/v2"))
+        # The child has the only other end: when it dies before it serves, that ends the waiting.
+        there.close()
+        try:
+            address = here.recv() + "/api/v2"
+        except EOFError:
+            address = None
+        here.close()
+        requests.send((child, address))
 
 
 class Servers:
@@ -63,6 +72,7 @@ class Servers:
         """The address of a server over a store, while the block lasts."""
         self._pipe.send(url)
         child, address = self._pipe.recv()
+        assert address is not None, "the server did not start; its process has told why"
         try:
             yield address
         finally:
