@@ -89,15 +89,16 @@ def combine(
     renames: Renames,
     *,
     follow_renames: bool = False,
-    drop_only_conflicts: bool = False,
+    transplant: bool = False,
 ) -> Outcome:
     """Decide every changed key, then judge the namespaces of what is left to write.
 
-    `drop_only_conflicts` is the transplant's rule: DROP leaves out only what would conflict (reference 9.5).
+    A transplant has two rules of its own: DROP leaves out only what would conflict (reference 9.5), and a key that a commit deleted and created
+    again is taken for an update, so that it conflicts wherever the content that it updates is not the one that it brings.
     """
     outcome = Outcome()
     for triple in triples:
-        _decide(outcome, triple, wishes, drop_only_conflicts=drop_only_conflicts)
+        _decide(outcome, triple, wishes, transplant=transplant)
     renames.explain(outcome)
     if follow_renames:
         renames.follow(outcome)
@@ -105,16 +106,16 @@ def combine(
     return outcome
 
 
-def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_conflicts: bool) -> None:
+def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, transplant: bool) -> None:
     key, before, target, after = triple.key, triple.before, triple.target, triple.after
     wish = wishes.of(key)
-    type_ = None if target == before else difference(before, target)
-    if before is None and target is not None and target == after and (wish.behavior is not MergeBehavior.DROP or drop_only_conflicts):
+    type_ = _transplanted(triple) if transplant else difference(before, target)
+    if before is None and target is not None and target == after and (wish.behavior is not MergeBehavior.DROP or transplant):
         return
     both_namespaces = before is None and is_namespace(after) and is_namespace(target)
     if both_namespaces:
         type_ = None
-    if wish.behavior is MergeBehavior.DROP and (type_ or not drop_only_conflicts):
+    if wish.behavior is MergeBehavior.DROP and (type_ or not transplant):
         outcome.details[key] = Detail(wish.behavior, after, target)
         return
     if wish.expected is not None:
@@ -128,6 +129,14 @@ def _decide(outcome: Outcome, triple: Triple, wishes: Wishes, *, drop_only_confl
         outcome.removed[key] = before
     if conflict is None:
         outcome.edits[key] = _resolved(wish, after, target, key, wishes)
+
+
+def _transplanted(triple: Triple) -> ConflictType | None:
+    """The conflict of one key of a transplanted commit: its type and content id are those that the commit brings, its value the one from before."""
+    before, target, after = triple.before, triple.target, triple.after
+    if before is None or after is None or before[1:17] == after[1:17]:
+        return difference(before, target)
+    return difference(after[:17] + before[17:], target) or ConflictType.VALUE_DIFFERS
 
 
 def _with_expectation(wish: Wish, triple: Triple) -> ConflictType | None:

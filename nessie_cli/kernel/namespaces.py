@@ -27,8 +27,12 @@ def namespace_conflicts(objects: Objects, head: Id, edits: Edits, created: Seque
 
     `created` are the keys that are new, renamed to or made again, `removed` those whose namespace at HEAD goes or becomes something else.
     """
+    not_empty = _not_empty(objects, head, edits, removed)
+    staying = {conflict.key for conflict in not_empty}
     conflicts: dict[tuple[ConflictType, bytes], KeyConflict] = {}
-    for conflict in [*_missing_parents(objects, head, edits, created), *_not_empty(objects, head, edits, removed)]:
+    # A namespace that cannot go is not missed by what is put below it.
+    missing = [c for c in _missing_parents(objects, head, edits, created) if c.key not in staying]
+    for conflict in [*missing, *not_empty]:
         conflicts.setdefault((conflict.type, conflict.key), conflict)
     return list(conflicts.values())
 

@@ -46,6 +46,7 @@ class Renames:
 
     def explain(self, outcome: Outcome) -> None:
         """Name the renames in the conflicts that come of them, and join what is one conflict under two keys."""
+        self._onto_existing(outcome)
         for key, triple in self._triples.items():
             source_new, target_new = self.source.get(key), self.target.get(key)
             if key not in outcome.details or (source_new is None and target_new is None):
@@ -66,6 +67,13 @@ class Renames:
                         target_rename=(key, target_new) if target_new else None,
                     )
                 )
+
+    def _onto_existing(self, outcome: Outcome) -> None:
+        """A rename onto a key that the target has meets another content there, whatever the caller expected of it."""
+        for new in self.source.values():
+            here, triple = outcome.details.get(new), self._triples[new]
+            if here and here.conflict and triple.before is None and triple.target is not None:
+                outcome.blame(structs.replace(here.conflict, type=ConflictType.KEY_EXISTS))
 
     def _same_rename(self, outcome: Outcome, triple: Triple, new: bytes) -> None:
         """Both sides renamed alike: no conflict on the old key; on the new one only where the content differs."""

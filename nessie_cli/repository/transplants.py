@@ -80,7 +80,7 @@ class _Replay:
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         triples = [Triple(key, before.get(key), target.get(key), after.get(key)) for key in keys]
         renames = Renames(objects, triples, roots[0], roots[1])
-        outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, drop_only_conflicts=True)
+        outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, transplant=True)
         self._note(outcome)
         edits = outcome.as_wished()
         if not edits:

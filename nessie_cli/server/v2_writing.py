@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec import structs
@@ -79,7 +80,12 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         dry_run=body.dry_run,
         request_id=request_id(call),
     )
-    _check_dropped(call, body, branch, source_hash)
+    if unused := _unused_drops(call, body, branch, source_hash):
+        # What a namespace has against the merge is told first.
+        with suppress(MergeConflict):
+            call.repository.merge(branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True, request_id=None))
+        names = ", ".join(unused)
+        raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]")
     try:
         return _with_untouched(call, call.repository.merge(branch.name, f"{source}@{source_hash}", options), body, source_hash)
     except MergeConflict as conflict:
@@ -89,18 +95,16 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         raise MergeConflict(conflict.message, conflict.conflicts, result) from None
 
 
-def _check_dropped(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> None:
-    """Refuse a DROP for a key that neither the source nor the merge base has: a repository takes it for done, the API for a mistake."""
+def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
+    """The keys to drop that neither the source nor the merge base has: a repository takes them for done, the API for a mistake."""
     asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
     if not asked or is_ours(call):
-        return
+        return []
     base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
     if base in (source_hash, NO_ANCESTOR):
-        return
+        return []
     there = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
-    if unused := [key.plain for key in asked if key not in there]:
-        names = ", ".join(unused)
-        raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]")
+    return [key.plain for key in asked if key not in there]
 
 
 def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_hash: str) -> MergeResult:

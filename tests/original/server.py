@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -34,13 +34,13 @@ class Original(NamedTuple):
 
 
 @contextmanager
-def original(folder: Path, rocksdb: Path | None = None, heap: str = "1g") -> Iterator[Original]:
+def original(folder: Path, rocksdb: Path | None = None, heap: str = "1g", *, options: Sequence[str] = ()) -> Iterator[Original]:
     """The original server while the block lasts: over its store in memory, or over RocksDB in a folder. It writes `original.log` into `folder`.
 
-    Errors: Unavailable when it cannot be had, or does not start.
+    `options` are further ones for the Java machine. Errors: Unavailable when it cannot be had, or does not start.
     """
     log = folder / "original.log"
-    words = command(rocksdb, heap)
+    words = command(rocksdb, heap, options)
     with log.open("wb") as file:
         # Between fork and exec one function of libc is called, which is loaded already: safe with threads.
         process = subprocess.Popen(
@@ -58,7 +58,7 @@ def original(folder: Path, rocksdb: Path | None = None, heap: str = "1g") -> Ite
         process.wait(PATIENCE)
 
 
-def command(rocksdb: Path | None, heap: str) -> list[str]:
+def command(rocksdb: Path | None, heap: str, options: Sequence[str]) -> list[str]:
     """The words that start it. It picks its ports, and says in its log which."""
     program = java()
     if program is None:
@@ -78,7 +78,7 @@ def command(rocksdb: Path | None, heap: str) -> list[str]:
         'quarkus.log.category."io.quarkus".level': "INFO",
         'quarkus.log.category."io.quarkus.http.access-log".level': "WARN",
     }
-    return [program, f"-Xmx{heap}", *(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(jar())]
+    return [program, f"-Xmx{heap}", *options, *(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(jar())]
 
 
 def _die_with_the_parent() -> None:

@@ -51,16 +51,22 @@ class Transplants:
         for name in ("a", "ns.x", "y"):
             assert catalog.content("t", name) == catalog.content("dev", name)
 
-    def test_renames_and_recreations_are_transplanted(self, catalog: Catalog) -> None:
+    def test_renames_are_transplanted(self, catalog: Catalog) -> None:
         story(catalog)
         moved = catalog.rename("dev", "a", "moved")
-        again = catalog.recreate("dev", "moved", table(9))
         catalog.write("t", {"a": 2})
-        result = catalog.transplant([moved, again], onto="t")
-        assert result.applied
-        assert catalog.numbers("t") == {"b": 1, "moved": 9, "ns": NS}
+        assert catalog.transplant([moved], onto="t").applied
+        assert catalog.numbers("t") == {"b": 1, "moved": 2, "ns": NS}
         assert catalog.id("t", "moved") == catalog.id("dev", "moved")
-        assert catalog.id("t~1", "moved") == catalog.id("dev~1", "moved")
+
+    def test_a_recreation_conflicts_with_what_it_replaces(self, catalog: Catalog) -> None:
+        story(catalog)
+        again = catalog.recreate("dev", "a", table(9))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant([again], onto="t")
+        assert types_and_keys(refused.value.result.conflicts) == [("CONTENT_ID_DIFFERS", "a")]
+        assert catalog.transplant([again], onto="t", default_behavior=FORCE).applied
+        assert catalog.content("t", "a") == catalog.content("dev", "a")
 
     def test_metadata_is_kept_but_committer_and_time(self, catalog: Catalog) -> None:
         story(catalog)
