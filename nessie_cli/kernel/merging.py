@@ -165,4 +165,5 @@ def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested:
     edits = {key: r for key, r in edits.items() if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))}
     created = [key for key, record in edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
     removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
-    outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created, removed)
+    gone = {key for key, record in edits.items() if record is None}
+    outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created=created, removed=removed, gone=gone)

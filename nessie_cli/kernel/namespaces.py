@@ -5,7 +5,7 @@ Always judged against HEAD together with what the same commit puts and deletes, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
@@ -22,12 +22,15 @@ def is_namespace(record: bytes | None) -> bool:
     return record is not None and record[0] == Namespace.payload
 
 
-def namespace_conflicts(objects: Objects, head: Id, edits: Edits, created: Sequence[bytes], removed: Sequence[bytes]) -> list[KeyConflict]:
+def namespace_conflicts(
+    objects: Objects, head: Id, edits: Edits, *, created: Sequence[bytes], removed: Sequence[bytes], gone: Collection[bytes]
+) -> list[KeyConflict]:
     """All violations that the edits of a commit on the state `head` would cause.
 
-    `created` are the keys that are new, renamed to or made again, `removed` those whose namespace at HEAD goes or becomes something else.
+    `created` are the keys that are new, renamed to or made again, `removed` those whose namespace at HEAD goes or becomes something else,
+    `gone` those that are deleted, be it to be made again.
     """
-    not_empty = _not_empty(objects, head, edits, removed)
+    not_empty = _not_empty(objects, head, gone, removed)
     staying = {conflict.key for conflict in not_empty}
     conflicts: dict[tuple[ConflictType, bytes], KeyConflict] = {}
     # A namespace that cannot go is not missed by what is put below it.
@@ -43,7 +46,9 @@ def _parent(key: bytes) -> bytes | None:
 
 def _missing_parents(objects: Objects, head: Id, edits: Edits, created: Sequence[bytes]) -> list[KeyConflict]:
     parents = dict.fromkeys(parent for key in created if (parent := _parent(key)) is not None)
-    doubtful = [parent for parent in parents if parent not in edits or not is_namespace(edits[parent])]
+    new = {key for key in created if is_namespace(edits.get(key))}
+    # A namespace that is only changed has to be there.
+    doubtful = [parent for parent in parents if parent not in new]
     at_head = tree.get(objects, head, doubtful)
     conflicts: list[KeyConflict] = []
     for parent in doubtful:
@@ -69,12 +74,12 @@ def _absent(objects: Objects, head: Id, key: bytes) -> list[KeyConflict]:
     return conflicts
 
 
-def _not_empty(objects: Objects, head: Id, edits: Edits, removed: Sequence[bytes]) -> list[KeyConflict]:
+def _not_empty(objects: Objects, head: Id, gone: Collection[bytes], removed: Sequence[bytes]) -> list[KeyConflict]:
     conflicts = []
     for key in removed:
         start, stop = below(key + _SEPARATOR)[0], below(key)[1]
         for child, _ in tree.scan(objects, head, start, stop):
-            if child not in edits or edits[child] is not None:
+            if child not in gone:
                 before = tree.get(objects, head, [key]).get(key)
                 conflicts.append(KeyConflict(ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before))
                 break

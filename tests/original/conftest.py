@@ -1,18 +1,28 @@
-"""One original server for all tests of this folder. Its log is shown when it cannot be started, and kept beside the tests' other files."""
+"""One original server for all tests of this folder. The end of its log is shown when one has failed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.original.server import Original, original
+from tests.original.server import Original, original, tail
 
 SOON_WARM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A run of two minutes has no use for what the machine compiles for hours."""
+LOG = pytest.StashKey[Path]()
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    with original(tmp_path_factory.mktemp("original"), options=SOON_WARM) as running:
+def server(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Original]:
+    folder = tmp_path_factory.mktemp("original")
+    pytestconfig.stash[LOG] = folder / "original.log"
+    with original(folder, options=SOON_WARM) as running:
         yield running
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if LOG in config.stash and (terminalreporter.stats.get("failed") or terminalreporter.stats.get("error")):
+        terminalreporter.section("the end of the original server's log")
+        terminalreporter.write(tail(config.stash[LOG]))

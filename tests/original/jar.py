@@ -1,4 +1,4 @@
-"""The released original server, one jar of Maven Central, which is kept in the local Maven repository."""
+"""The released original server, one jar of Maven Central, which is kept in the local Maven repository. As a program it fetches it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -85,3 +86,10 @@ def by_https(path: Path) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    try:
+        jar()
+    except Unavailable as fault:
+        sys.exit(str(fault))

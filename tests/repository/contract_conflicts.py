@@ -301,6 +301,14 @@ class Namespaces:
         assert (conflict.type, conflict.key.plain if conflict.key else "") == (ConflictType.NAMESPACE_NOT_EMPTY, "a")
         assert conflict.message == "namespace 'a' is not empty"
 
+    def test_a_namespace_is_made_again_only_with_its_children(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": NS, "a.t": 1})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", delete("a"), put("a", namespace("a")))
+        assert found(refused) == [("NAMESPACE_NOT_EMPTY", "a")]
+        catalog.commit("main", delete("a"), put("a", namespace("a")), delete("a.t"), put("a.t", table(2)))
+        assert catalog.numbers() == {"a": NS, "a.t": 2}
+
     def test_changing_the_children_of_a_namespace_does_not_empty_it(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.x": 1, "b": NS, "b.x": 1})
         attempts: list[list[Operation]] = [

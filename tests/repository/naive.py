@@ -132,8 +132,16 @@ class Naive:
             elif op.word == "again":
                 created.add(op.key)
                 verdict.edits[op.key] = Thing("new", op.kind, op.number)
-        verdict.namespace_trouble = namespaces_wrong(head, verdict.edits, created)
+        again = {op.key for op in ops if op.word == "again"}
+        verdict.namespace_trouble = namespaces_wrong(head, verdict.edits, created) or self._made_again_around_children(head, verdict.edits, again)
         return verdict
+
+    @staticmethod
+    def _made_again_around_children(head: State, edits: dict[str, Thing | None], again: set[str]) -> bool:
+        """Whether a namespace goes and comes while something below it stays."""
+        gone = again | {key for key, thing in edits.items() if thing is None}
+        spaces = [key for key in again if key in head and head[key].kind == "namespace"]
+        return any(key.startswith(f"{space}.") and key not in gone for space in spaces for key in head)
 
     @staticmethod
     def _conflict(verdict: Verdict, key: str, type_: str | None) -> None:
@@ -150,6 +158,9 @@ class Naive:
         for key in changed:
             before, after, there = base.get(key), source.get(key), target.get(key)
             conflict = difference(before, there)
+            if transplant and before and after and before.id != after.id:
+                # A key that was deleted and created again is taken for an update with another content id.
+                conflict = difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
             if before is None and after is not None and after == there:
                 continue
             spaces = before is None and after is not None and there is not None and after.kind == there.kind == "namespace"
