@@ -244,10 +244,12 @@ class GuardedRepository:
         """See `Repository`; keys that the caller may know, with contents those that it may read."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
-        for entry in self._inner.entries(f"@{hash_}", keys, content=content):
-            known = self.rights.may(rules.READ_CONTENT_KEY, through, entry.key, entry.type)
-            if known and (not content or self.rights.may(rules.READ_ENTITY_VALUE, through, entry.key, entry.type)):
-                yield entry
+        needed = (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE) if content else (rules.READ_CONTENT_KEY,)
+
+        def may_see(entry: Entry) -> bool:
+            return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
+
+        return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`; raises `NotAllowed` when one of the keys may not be read, whether there is something or not."""
@@ -271,9 +273,11 @@ class GuardedRepository:
         left, right = self._at(before), self._at(after)
         for _, through in (left, right):
             self.rights.require(rules.READ_ENTRIES, through)
-        for entry in self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys):
-            if self._may_read(left[1], entry.key, entry.before) and self._may_read(right[1], entry.key, entry.after):
-                yield entry
+
+        def may_see(entry: DiffEntry) -> bool:
+            return self._may_read(left[1], entry.key, entry.before) and self._may_read(right[1], entry.key, entry.after)
+
+        return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
 
     # -- writing -----------------------------------------------------------------------------------------------------------------
 

@@ -16,12 +16,17 @@ PATIENCE = 120
 
 @contextmanager
 def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server on a free port, and its URL; killed at the end where it still runs. `stdout` is where that goes, `env` is added to it."""
+    """A running server on a free port, and its URL; killed at the end where it still runs. `stdout` is where that goes, `env` is added to it,
+    `first` a word of the line before the one with the URL.
+    """
     stdout, environment = named.get("stdout", subprocess.DEVNULL), os.environ | named.get("env", {})
     process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
+        if "first" in named:
+            assert named["first"] in line, line
+            line = process.stderr.readline()
         found = re.search(r"https?://\S+?:\d+", line)
         assert found, line + process.stderr.read()
         yield process, found[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nessie_cli.errors import InvalidInput
@@ -448,6 +450,23 @@ def test_no_rules_allow_nothing():
 def test_wrong_rules_are_named(text, told):
     with pytest.raises(InvalidInput, match=told):
         read_rules(text.encode("utf-8", "surrogateescape"))
+
+
+def test_the_rules_of_the_page_say_what_the_page_says():
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    found = read_rules(page.partition("```toml\n")[2].partition("```")[0].encode())
+    ada, root = Caller("ada", ("reader",)), Caller("root", ("admin",))
+
+    def may(caller, op, ref, path=""):
+        return found.allow(caller, 2, Question(op, ref, path))
+
+    assert may(Caller("eve"), "LIST_COMMIT_LOG", "main")
+    assert not may(Caller("eve"), "READ_ENTITY_VALUE", "main", "public.t")
+    assert may(ada, "READ_ENTITY_VALUE", "main", "public.t")
+    assert not may(ada, "READ_ENTITY_VALUE", "users/ada/x", "secret")
+    assert may(ada, "COMMIT_CHANGE_AGAINST_REFERENCE", "users/ada/x")
+    assert not may(ada, "COMMIT_CHANGE_AGAINST_REFERENCE", "users/bob/x")
+    assert may(root, "DELETE_REFERENCE", "users/bob/x")
 
 
 def test_rules_may_stand_in_a_table():

@@ -1,0 +1,107 @@
+"""Where the server may listen: this machine only, unless it knows its callers or that is meant otherwise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.errors import NotAllowed
+from nessie_cli.server.gate import Security
+from nessie_cli.server.issuer import JwtSettings
+from nessie_cli.server.running import Settings, check_address, is_loopback
+from tests.server.client import Client
+from tests.server.processes import PATIENCE, SERVE, started
+
+FILE = Path("a file")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "127.1"])
+def test_addresses_of_this_machine_alone(host):
+    assert is_loopback(host)
+    check_address(Settings(host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "0", "192.0.2.1", "2001:db8::1", "fe80::1", "::ffff:192.0.2.1", "1.2.3"])
+def test_addresses_that_others_reach_take_a_word(host):
+    assert not is_loopback(host)
+    with pytest.raises(NotAllowed, match=r"--tokens .*--insecure"):
+        check_address(Settings(host))
+    check_address(Settings(host, insecure=True))
+
+
+@pytest.mark.parametrize(
+    ("security", "open_to_strangers"),
+    [
+        (Security(), True),
+        (Security(tokens=FILE), False),
+        (Security(jwt=JwtSettings("https://a", "b")), False),
+        (Security(tokens=FILE, anonymous=True), True),
+        (Security(tokens=FILE, anonymous=True, rules=FILE), False),
+        (Security(anonymous=True, rules=FILE), False),
+        (Security(anonymous=True), True),
+    ],
+)
+def test_a_server_that_everybody_may_use_is_not_shown_to_everybody(security, open_to_strangers):
+    settings = Settings("0.0.0.0", security=security)
+    if open_to_strangers:
+        with pytest.raises(NotAllowed):
+            check_address(settings)
+    else:
+        check_address(settings)
+
+
+def test_a_server_with_tokens_listens_for_others_and_says_that_they_travel_unencrypted(tmp_path):
+    (tmp_path / "tokens").touch(0o600)
+    options = ("--host", "0.0.0.0", "--tokens", str(tmp_path / "tokens"))
+    with started("--store", "memory:", *options, first="unencrypted") as (_, url):
+        client = Client(url.replace("0.0.0.0", "127.0.0.1"))
+        assert client.get("/api/v2/config").status == 401
+        client.close()
+
+
+def test_the_environment_names_tokens_and_rules(tmp_path):
+    (tmp_path / "tokens").touch(0o600)
+    (tmp_path / "rules").write_text("")
+    with started("--store", "memory:", env={"NESSIE_SERVE_TOKENS": str(tmp_path / "tokens"), "NESSIE_SERVE_RULES": str(tmp_path / "rules")}) as (
+        _,
+        url,
+    ):
+        client = Client(url)
+        assert client.get("/api/v2/config").status == 401
+        client.close()
+
+
+def refused(*options, folder):
+    return subprocess.run([*SERVE, "--port", "0", *options], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--tokens", "nosuch"), 2, "token file nosuch: cannot be read"),
+        (("--tokens", "open"), 6, "chmod 600"),
+        (("--tokens", "broken"), 2, "broken: line 2"),
+        (("--anonymous", "--rules", "broken"), 2, "TOML"),
+        (("--rules", "rules"), 2, "--anonymous"),
+        (("--jwt-audience", "x"), 2, "--jwt-issuer"),
+        (("--jwt-issuer", "https://a.example"), 2, "--jwt-audience"),
+        (("--jwt-issuer", "a", "--jwt-audience", "b"), 2, "https"),
+        (("--jwt-issuer", "a", "--jwt-audience", "b", "--jwt-keys", "broken"), 2, "broken"),
+    ],
+)
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["one", "two"])
+def test_what_is_wrong_with_files_and_options_is_told_in_one_line(tmp_path, options, code, told, workers):
+    (tmp_path / "open").touch(0o644)
+    (tmp_path / "open").chmod(0o644)
+    (tmp_path / "rules").write_text("")
+    (tmp_path / "broken").write_text("# a comment\n" + json.dumps({"id": "x"}))
+    (tmp_path / "broken").chmod(0o600)
+    store = ("--store", str(tmp_path / "s.sqlite"))
+    subprocess.run([*SERVE[:-1], "init", "--store", str(tmp_path / "s.sqlite"), "w"], check=True, capture_output=True, timeout=PATIENCE)
+    done = refused(*store, *options, *workers, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
