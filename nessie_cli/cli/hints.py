@@ -21,7 +21,9 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
     if isinstance(error, errors.StoreNotFound):
         return ["`nessie init --store URL` makes a store"] if "nessie init" not in error.message else _of_pynessie()
     if isinstance(error, errors.OutcomeUnknown):
-        return ["Repeat the command: it asks the store what became of it before anything is written again"]
+        from nessie_cli.cli.once import hints_for_unknown
+
+        return list(hints_for_unknown(error, call))
     if isinstance(error, errors.DamagedObject):
         return ["`nessie fsck` lists everything that is damaged"]
     return []

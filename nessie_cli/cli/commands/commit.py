@@ -6,6 +6,7 @@ import typer
 
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.once import once
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, submit_staged
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
@@ -87,12 +88,13 @@ def _over(written: CommitMeta, said: CommitMeta) -> CommitMeta:
 def _submit_file(call: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
     repository = call.repository()
     head_of_branch(repository, submission.branch)
-    result = repository.commit(
-        submission.branch,
-        operations,
-        submission.meta,
-        expected_hash=submission.expected_hash,
-        request_id=new_request_id(),
-        dry_run=submission.dry_run,
-    )
+    with once(call, "commit", submission, operations, dry_run=submission.dry_run) as request_id:
+        result = repository.commit(
+            submission.branch,
+            operations,
+            submission.meta,
+            expected_hash=submission.expected_hash,
+            request_id=request_id or new_request_id(),
+            dry_run=submission.dry_run,
+        )
     return Submitted(result, len({operation.key for operation in operations}))

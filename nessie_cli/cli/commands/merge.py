@@ -3,9 +3,11 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
+from nessie_cli.cli.once import once
 from nessie_cli.cli.words import refuse_empty
 
 EXAMPLES = (
@@ -50,5 +52,7 @@ def merge(
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, unrelated, expected_hash)
     repository, meant = call.repository(), call.revision(source)
     refuse_strangers(choices.ours, lambda keys: (e.key for e in repository.diff(repository.merge_base(branch, meant), meant, keys)))
-    result = repository.merge(branch, meant, merge_options(call, branch, choices))
+    options = merge_options(call, branch, choices)
+    with once(call, "merge", branch, repository.resolve(meant).hash, options, dry_run=dry_run) as request_id:
+        result = repository.merge(branch, meant, replace(options, request_id=request_id))
     show_result(call, result, "merged", source)

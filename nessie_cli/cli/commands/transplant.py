@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.commands.merge import Behavior, DryRun, ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
+from nessie_cli.cli.once import once
 from nessie_cli.cli.walks import commits_to_transplant
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec
@@ -48,7 +50,9 @@ def transplant(
     commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash=expected_hash)
     refuse_strangers(choices.ours, lambda keys: _changed(call, commits, keys))
-    result = repository.transplant(branch, commits, merge_options(call, branch, choices))
+    options = merge_options(call, branch, choices)
+    with once(call, "transplant", branch, commits, options, dry_run=dry_run) as request_id:
+        result = repository.transplant(branch, commits, replace(options, request_id=request_id))
     show_result(call, result, "transplanted", f"{len(commits)} commit{'' if len(commits) == 1 else 's'}")
 
 

@@ -1,0 +1,99 @@
+"""The same command once more, after an answer was lost for good: it asks what became of the first try, and does nothing twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli.repository.base import Repository
+from tests.remote.listening import CUT, Answer, Request, forward, listening
+from tests.transcripts.conftest import Nessie
+
+
+class Line:
+    """The line to a server; once it is `breaking`, the next write arrives, its answer does not, and nothing comes through after it."""
+
+    def __init__(self, server: str, without: tuple[str, ...]) -> None:
+        self._server, self._without = server, without
+        self.breaking = False
+        self._broken = False
+        self.writes = 0
+
+    def mend(self) -> None:
+        self.breaking = self._broken = False
+
+    def __call__(self, request: Request) -> Answer:
+        if self._broken:
+            return CUT
+        is_write = "/history/" in request.path and request.method == "POST"
+        self.writes += is_write
+        answer = forward(self._server, request, self._without)
+        if self.breaking and is_write:
+            self._broken = True
+            return CUT
+        return answer
+
+
+@pytest.fixture(params=[(), ("nessie-cli",)], ids=["ours", "others"])
+def line(server: str, request: pytest.FixtureRequest) -> Line:
+    return Line(server, request.param)
+
+
+@pytest.fixture
+def at_server(nessie: Nessie, line: Line) -> Iterator[Nessie]:
+    """A workspace on the server, with a branch `work` that has one commit more than `main`."""
+    with listening(line) as url:
+        nessie.ok("init", "--store", url)
+        nessie.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
+        nessie.ok("branch", "work")
+        nessie.table("db.one", 1, "-m", "one", "--ref", "work")
+        yield nessie
+
+
+OPERATIONS = json.dumps([{"type": "PUT", "key": {"elements": ["bulk"]}, "content": {"type": "NAMESPACE", "elements": ["bulk"]}}])
+COMMANDS = {
+    "merge": ("merge", "work"),
+    "commit": ("commit", "-m", "staged"),
+    "commit-batch": ("commit", "--batch", "-", "-m", "bulk"),
+    "transplant": ("transplant", "work"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_repetition_does_nothing_twice(at_server: Nessie, line: Line, repository: Repository, name: str, request: pytest.FixtureRequest) -> None:
+    if name == "transplant" and "others" in request.node.name:
+        pytest.skip("a transplant keeps the metadata of its commits, so on a server of others its request leaves no trace")
+    stdin = OPERATIONS if name == "commit-batch" else ""
+    if name == "commit":
+        at_server.table("db.two", 2)
+    line.breaking = True
+    lost = at_server(*COMMANDS[name], stdin=stdin)
+    assert lost.code == 7
+    assert "Repeat the command: it asks the store" in lost.err
+    head = repository.reference("main").hash
+    writes = line.writes
+    line.mend()
+    at_server.ok(*COMMANDS[name], stdin=stdin)
+    assert repository.reference("main").hash == head
+    assert [entry.meta.subject for entry in repository.log("main")][1:] == ["add db"]
+    assert "others" not in request.node.name or line.writes == writes
+    assert not (at_server.folder / ".nessie/requests.json").exists()
+
+
+def test_what_was_answered_is_forgotten(at_server: Nessie) -> None:
+    at_server.table("db.one", 2, "-m", "mine")
+    assert at_server("merge", "work").code == 3
+    assert at_server("merge", "work", "--ours", "db.one").code == 0
+    assert not (at_server.folder / ".nessie/requests.json").exists()
+
+
+def test_without_a_workspace_one_has_to_look(at_server: Nessie, line: Line) -> None:
+    url = at_server.ok("status", "--json").json.get("store") or (at_server.folder / ".nessie/config.toml").read_text().split('"')[1]
+    elsewhere = at_server.folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    line.breaking = True
+    lost = at_server("merge", "work", "--into", "main", "--store", url, cwd=elsewhere)
+    assert lost.code == 7
+    assert "look before you repeat the command" in lost.err
