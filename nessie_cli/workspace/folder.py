@@ -1,8 +1,8 @@
 """The workspace: the folder `.nessie/`, found upwards from where one stands.
 
 It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
-`stash.json` (batches put aside), `lock`, perhaps `requests.json` (what was sent to a server and not answered) and `hooks/`, and, unless the settings name
-another store, the store itself.
+`stash.json` (batches put aside), `lock`, perhaps `requests.json` (what was sent to a server and not answered) and `hooks/`, and, unless the
+settings name another store, the store itself.
 """
 
 from __future__ import annotations
