@@ -313,7 +313,10 @@ class Objects:
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
         values = self._raw(list({record[17:] for record in records}))
-        return [decode_value(values[record[17:]], None if record[1:17] == NO_ID else format_content_id(record[1:17])) for record in records]
+        return [
+            decode_value(values[record[17:]], None if record[1:17] == NO_ID else format_content_id(record[1:17]), record[0] & ~DELETED)
+            for record in records
+        ]
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending = self.pending

@@ -320,7 +320,12 @@ class LocalRepository:
 
     def version(self) -> Hashable | None:
         """See `Watched`."""
-        return self._store.version() if isinstance(self._store, Watched) else None
+        return None if self._watched is None else self._watched.version()
+
+    @cached_property
+    def _watched(self) -> Watched | None:
+        # Looking whether an object keeps a protocol takes longer than the answer.
+        return self._store if isinstance(self._store, Watched) else None
 
     def close(self) -> None:
         """See `Repository`."""

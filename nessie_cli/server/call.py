@@ -15,6 +15,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 
 _INT32 = range(-(2**31), 2**31)
@@ -22,10 +23,11 @@ _DIGITS = 11
 
 
 class Catalog(NamedTuple):
-    """What is served: the repository, and the name of its default branch, which never changes."""
+    """What is served: the repository, the name of its default branch, which never changes, and what is known of it in encoded form."""
 
     repository: Repository
     default_branch: str
+    pieces: Pieces
 
 
 class Answer(NamedTuple):
@@ -56,6 +58,7 @@ class Call:
     def __init__(self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b"") -> None:
         self.repository = catalog.repository
         self.default_branch = catalog.default_branch
+        self.pieces = catalog.pieces
         self.segments = segments
         self._query = query
         self._headers = headers

@@ -35,6 +35,7 @@ def configuration(app: Server, *, ended: Callable[[], object] | None = None, **n
         log_level="critical",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
         **named,
     )

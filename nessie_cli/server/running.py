@@ -24,6 +24,7 @@ from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.gate import Security, open_gate
 from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
+from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.shared import Board, Turn, one_at_a_time
 from nessie_cli.server.table import RouteTable
@@ -68,7 +69,7 @@ def is_loopback(host: str) -> bool:
 
 def application(repository: Repository, parts: Parts | None = None) -> Server:
     """The ASGI application over a repository."""
-    server = Server(Catalog(repository, repository.config().default_branch), RouteTable((*ROUTES, *EXTENSIONS)), parts)
+    server = Server(Catalog(repository, repository.config().default_branch, Pieces()), RouteTable((*ROUTES, *EXTENSIONS)), parts)
     server.beside = pages(server)
     return server
 

@@ -22,7 +22,7 @@ from nessie_cli.wire.encode import (
     encode_contents_response,
     encode_diff_entry,
     encode_entry,
-    encode_log,
+    encode_page,
     encode_reference,
 )
 from nessie_cli.wire.facts import entry_with_facts
@@ -47,7 +47,7 @@ def get_history(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     found, token = listings.log(call, start, limit, call.number("max-records"))
-    return Answer(log_page(found, token) if is_ours(call) else encode_log(found, token))
+    return Answer(log_page(found, token) if is_ours(call) else encode_page("logEntries", map(call.pieces.log_entry, found), token))
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:

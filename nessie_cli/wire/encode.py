@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Raw
+
 from nessie_cli.errors import ContentNotFound, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -198,10 +200,10 @@ def encode_merge_detail(detail: MergeDetail) -> Json:
 # -- answers ------------------------------------------------------------------------------------------------------------------------
 
 
-def encode_page(name: str, items: Iterable[Json], token: str | None = None, **references: Reference) -> Json:
+def encode_page(name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference) -> Json:
     """A page of a listing: `hasMore`, `token`, the items under `name`, and the references that the listing was read from.
 
-    `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are `effectiveReference` and its like.
+    `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are `effectiveReference` and its like. An item may be JSON text already.
     """
     body: Json = {"hasMore": token is not None, "token": token, name: list(items)}
     return body | {attribute: encode_reference(reference) for attribute, reference in references.items()}

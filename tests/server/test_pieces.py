@@ -1,0 +1,30 @@
+from msgspec import json
+
+from nessie_cli import connect
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.server.pieces import MOST, Pieces
+from nessie_cli.wire.encode import encode_log_entry
+
+
+def entries(repository, *, operations=False):
+    return list(repository.log("main", operations=operations))
+
+
+def test_an_entry_is_encoded_once_and_is_what_it_was():
+    with connect("memory:") as repository:
+        for number in range(3):
+            repository.commit("main", [Put(ContentKey((f"t{number}",)), IcebergTable(metadata_location="x"))], CommitMeta(f"c{number} ä"))
+        pieces = Pieces()
+        for entry in entries(repository):
+            piece = pieces.log_entry(entry)
+            assert json.decode(piece) == json.decode(json.encode(encode_log_entry(entry)))
+            assert pieces.log_entry(entry) is piece
+        whole = entries(repository, operations=True)
+        assert [pieces.log_entry(entry) for entry in whole] == [encode_log_entry(entry) for entry in whole]
+
+
+def test_only_so_many_are_remembered():
+    pieces = Pieces()
+    for number in range(3 * MOST):
+        pieces._keep(str(number), b"piece")
+    assert len(pieces._young) + len(pieces._old) <= 2 * MOST
