@@ -19,8 +19,8 @@ from nessie_cli.kernel.objects import (
     CHILD_SIZE,
     NO_COMMIT,
     RECORD_SIZE,
-    Cache,
     Commit,
+    Decoded,
     Fetch,
     Id,
     Kind,
@@ -73,7 +73,7 @@ def check(scan: Scan, fetch: Fetch, marks: Iterable[tuple[bytes, Id]], reference
     The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
     """
     known = _Known()
-    cache = Cache()
+    cache = Decoded()
     marked = {mark + id_ for mark, id_ in marks}
     for id_, kind, data in scan():
         if problem := _take(known, id_, kind, data):

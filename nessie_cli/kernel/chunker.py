@@ -78,7 +78,7 @@ class Chunker:
     def finish(self) -> None:
         """Emit what is waiting as a node, boundary or not: the end of the level."""
         if self._keys:
-            node = Node(self._level, self._keys, b"".join(self._slices))
+            node = Node(self._level, tuple(self._keys), b"".join(self._slices))
             self._keys = []
             self._slices = []
             self._size = 0

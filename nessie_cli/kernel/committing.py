@@ -93,12 +93,13 @@ class Batch:
         self.changes[key] = change
 
     def _put(self, operation: Put) -> Change:
-        expected = self._record(operation.expected_content) if operation.expected_content is not None else None
-        return Change(Action.PUT, self._record(operation.content), expected, operation.content.id is not None)
+        content, expected = operation.content, operation.expected_content
+        seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
+        return Change(Action.PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None)
 
-    def _record(self, content: Content) -> bytes:
-        content_id = parse_content_id(content.id) if content.id is not None else NO_ID
-        return self._objects.add_content(content, content_id)
+
+def _id_of(content: Content) -> bytes:
+    return parse_content_id(content.id) if content.id is not None else NO_ID
 
 
 class Applied(NamedTuple):

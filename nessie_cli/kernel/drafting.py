@@ -78,4 +78,4 @@ def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes], firs
         return b""
     if len(items) > INLINE_OPERATIONS:
         return build(objects, items)
-    return encode_node(Node(0, [key for key, _ in items], b"".join(record for _, record in items)))
+    return encode_node(Node(0, tuple(key for key, _ in items), b"".join(record for _, record in items)))

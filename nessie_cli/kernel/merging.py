@@ -59,7 +59,7 @@ class Wishes:
         if wanted.expected_target is not None:
             if wanted.expected_target.id is None:
                 raise InvalidInput(f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID")
-            expected = self._objects.add_content(wanted.expected_target, parse_content_id(wanted.expected_target.id))
+            expected = self._objects.compared(wanted.expected_target, parse_content_id(wanted.expected_target.id))
         if wanted.resolved is not None and wanted.resolved.id is not None:
             resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id))
         self._by_key[key] = Wish(wanted.behavior, expected, resolved)

@@ -18,6 +18,7 @@ from msgspec import MsgspecError, Struct, msgpack
 from msgspec import json as msgspec_json
 
 from nessie_cli.errors import DamagedObject
+from nessie_cli.kernel.cache import Cache
 from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class Kind(IntEnum):
     COMMIT = 3
 
 
-_DOMAIN = {kind: b"nessie\x00\x01" + bytes([kind]) for kind in Kind}
+_DOMAIN = [b"nessie\x00\x01" + bytes([kind]) for kind in range(len(Kind) + 1)]
 
 
 def object_id(kind: Kind, data: bytes) -> Id:
@@ -109,7 +110,7 @@ def format_content_id(raw: bytes) -> str:
 # -- commits ------------------------------------------------------------------------------------------------------------------------------
 
 
-class Commit(Struct, frozen=True, array_like=True):
+class Commit(Struct, frozen=True, array_like=True, gc=False):
     """A commit as stored. Times are microseconds since 1970.
 
     `parents` holds the first parent (`NO_COMMIT` for a first commit), then merge parents. `height` counts commits along first parents,
@@ -133,6 +134,10 @@ class Commit(Struct, frozen=True, array_like=True):
     signed_off_by: tuple[str, ...]
     properties: tuple[tuple[str, tuple[str, ...]], ...]
 
+    def weight(self) -> int:
+        """The bytes of memory that it takes, about."""
+        return 1000 + len(self.operations) + len(self.message)
+
 
 _encode = msgpack.Encoder().encode
 _decode_commit = msgpack.Decoder(Commit).decode
@@ -149,15 +154,19 @@ def encode_commit(commit: Commit) -> bytes:
 # -- nodes --------------------------------------------------------------------------------------------------------------------------------
 
 
-class Node(Struct, frozen=True, array_like=True):
+class Node(Struct, frozen=True, array_like=True, gc=False):
     """A node of the key tree. `keys` ascend; `payload` holds one fixed-size slice per key.
 
     At level 0 a slice is a record. Above, a key is the last key of a child, and the slice the child's id and the number of keys below it.
     """
 
     level: int
-    keys: list[bytes]
+    keys: tuple[bytes, ...]
     payload: bytes
+
+    def weight(self) -> int:
+        """The bytes of memory that it takes, about."""
+        return 200 + len(self.payload) + 80 * len(self.keys)
 
     def slice(self, index: int) -> bytes:
         """The payload slice of one key."""
@@ -179,6 +188,9 @@ class Node(Struct, frozen=True, array_like=True):
         return sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload))) if self.level else len(self.keys)
 
 
+Decoded = Cache[Node | Commit]
+"""What was decoded once, shared by all readers of one store."""
+
 CHILD_SIZE = 36
 """Bytes of a child slice of an inner node: id 32, number of keys below it 4."""
 
@@ -192,51 +204,31 @@ def encode_node(node: Node) -> bytes:
     return _encode(node)
 
 
+def is_inner(kind: int, data: bytes) -> bool:
+    """Whether raw bytes are those of a node above the leaves: little but ids, which hardly compress, and every commit writes some."""
+    return kind == Kind.NODE and data[1:2] != b"\x00"
+
+
 decode_node = _decode_node
 """The node of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
-
-
-class Cache:
-    """Decoded objects, bounded: what was not used while `limit` others were is forgotten. Shared by all readers of one store."""
-
-    def __init__(self, limit: int = 8192) -> None:
-        self._limit = limit
-        self._young: dict[Id, Node | Commit] = {}
-        self._old: dict[Id, Node | Commit] = {}
-
-    def get(self, id_: Id) -> Node | Commit | None:
-        """A decoded object that was put here before, or None."""
-        found = self._young.get(id_)
-        if found is None:
-            found = self._old.get(id_)
-            if found is not None:
-                self.put(id_, found)
-        return found
-
-    def put(self, id_: Id, decoded: Node | Commit) -> None:
-        """Remember a decoded object."""
-        if len(self._young) >= self._limit:
-            self._old, self._young = self._young, {}
-        self._young[id_] = decoded
-
-    def clear(self) -> None:
-        """Forget everything: what was read in a transaction that has been undone may not be there."""
-        self._young, self._old = {}, {}
 
 
 class Objects:
     """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
 
     What is added is in `pending` until the caller has stored it, `marks` says by which words the store shall find it; `spill`, where given,
-    is called when much of it has gathered (a large load).
+    is called when much of it has gathered (a large load). Contents that are only compared with what is stored are kept beside.
+    `last_path` is the way to the last key that was found alone: who looks a key up often goes on to edit it.
     `node_reads` and `node_writes` count nodes that were fetched and added: the costs of the design are asserted on them.
     """
 
-    def __init__(self, fetch: Fetch, cache: Cache | None = None, spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None) -> None:
+    def __init__(self, fetch: Fetch, cache: Decoded | None = None, spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None) -> None:
         self._fetch = fetch
         self._cache = cache or Cache()
         self._spill = spill
         self._added: dict[Id, Node | Commit] = {}
+        self._compared: dict[Id, bytes] = {}
+        self.last_path: tuple[Id, bytes, list[tuple[Node, int]]] = (b"", b"", [])
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.marks: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0
@@ -319,8 +311,10 @@ class Objects:
         ]
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
-        pending = self.pending
+        pending, compared = self.pending, self._compared
         own = {id_: pending[id_][1] for id_ in ids if id_ in pending} if pending else {}
+        if compared:
+            own.update((id_, compared[id_]) for id_ in ids if id_ in compared)
         rest = [id_ for id_ in ids if id_ not in own] if own else ids
         found = dict(self._fetch(rest)) if rest else {}
         found.update(own)
@@ -362,6 +356,17 @@ class Objects:
         id_ = object_id(Kind.VALUE, data)
         self.pending[id_] = (Kind.VALUE, data)
         self._spill_if_large()
+        return bytes([content.payload]) + content_id + id_
+
+    def compared(self, content: Content, content_id: bytes) -> bytes:
+        """The record of a content that is not stored, only compared; it can be read for a diagnosis all the same."""
+        data = encode_value(content)
+        id_ = object_id(Kind.VALUE, data)
+        if len(self._compared) < SPILL_AT:
+            self._compared[id_] = data
+        else:
+            self.pending[id_] = (Kind.VALUE, data)
+            self._spill_if_large()
         return bytes([content.payload]) + content_id + id_
 
     def discard_node(self, id_: Id) -> None:

@@ -14,7 +14,7 @@ from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
 EMPTY: Id = bytes.fromhex("0de271bcf43728c88b40247da82467993e3c757d45794891b82992df81ea196b")
 """The root of the empty map: the id of a leaf without keys. It is never stored."""
 
-_NO_KEYS = Node(0, [], b"")
+_NO_KEYS = Node(0, (), b"")
 READ_AHEAD = 64
 """Nodes that a long scan reads in one round trip."""
 
@@ -56,15 +56,22 @@ def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]
 
 def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | None:
     """The nodes from the root of a map down to the leaf that holds a key, each with the key's place in it; None where it is not there."""
+    known_root, known_key, path = objects.last_path
+    if key == known_key and root == known_root:
+        return path
     node = root_node(objects, root)
     path = []
     while True:
-        index = bisect_left(node.keys, key)
-        if index == len(node.keys):
+        keys = node.keys
+        index = bisect_left(keys, key)
+        if index == len(keys):
             return None
         path.append((node, index))
         if not node.level:
-            return path if node.keys[index] == key else None
+            if keys[index] != key:
+                return None
+            objects.last_path = (root, key, path)
+            return path
         node = objects.node(node.child(index))
 
 

@@ -67,17 +67,17 @@ class Content(Struct, frozen=True, kw_only=True):
 
     def attributes(self) -> dict[str, Any]:
         """All attributes but `type` and `id`, under their JSON names, None included."""
-        attributes = {name: getattr(self, field_name) for field_name, name in _attribute_names(type(self))}
-        return {name: list(value) if type(value) is tuple else value for name, value in attributes.items()}
+        names = _attribute_names(type(self))
+        return {name: list(value) if type(value) is tuple else value for (_, name), value in zip(names, structs.astuple(self)[1:], strict=True)}
 
 
 _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
 
 
 def _attribute_names(cls: type[Content]) -> tuple[tuple[str, str], ...]:
-    """(field name, JSON name) of each attribute; looked up for every content, so it is computed once per class."""
+    """(field name, JSON name) of each attribute but the id, the first field; looked up for every content, so it is computed once per class."""
     if cls.__name__ not in _NAMES:
-        _NAMES[cls.__name__] = tuple((name, _camel(name)) for name in cls.__struct_fields__ if name != "id")
+        _NAMES[cls.__name__] = tuple((name, _camel(name)) for name in cls.__struct_fields__[1:])
     return _NAMES[cls.__name__]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nessie_cli.errors import OutcomeUnknown
-from nessie_cli.kernel.objects import Cache
+from nessie_cli.kernel.objects import Decoded
 from nessie_cli.store.base import Store
 
 R = TypeVar("R")
 
 
-def together(store: Store, cache: Cache, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
+def together(store: Store, cache: Decoded, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
     """See `Grouping.together`. What the cache has learnt of writes that were undone is forgotten."""
     answers: list[R | Exception] = []
     requests: list[str] = []
@@ -38,7 +38,7 @@ def together(store: Store, cache: Cache, calls: Sequence[Callable[[], R]]) -> li
     return answers
 
 
-def _alone(store: Store, cache: Cache, call: Callable[[], R], newest: tuple[int, str]) -> R | Exception:
+def _alone(store: Store, cache: Decoded, call: Callable[[], R], newest: tuple[int, str]) -> R | Exception:
     """What one call answers or raises; one that raises leaves nothing behind."""
     wrote = False
     try:

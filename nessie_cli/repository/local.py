@@ -16,7 +16,7 @@ from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import Cache, Id, Objects
+from nessie_cli.kernel.objects import Decoded, Id, Objects
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -66,7 +66,7 @@ class LocalRepository:
             raise StoreNotFound(f"{store.url}: somebody began to make this store and was interrupted; making it once more finishes it", store.url)
         if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
-        self._cache = Cache()
+        self._cache = Decoded()
         self._objects = Objects(store.get, self._cache)
         self._revisions = Revisions(store, self._objects, self.default_branch)
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Cache, Id, Kind, Objects, format_content_id
+from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Kind, Objects, format_content_id, is_inner
 from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.reading import last_change
@@ -44,7 +44,7 @@ class AddedIds(Mapping[ContentKey, str]):
 class Branch:
     """Moves one branch: finds where it is, drafts, writes, and tries again."""
 
-    def __init__(self, store: Store, cache: Cache, circumstances: Circumstances) -> None:
+    def __init__(self, store: Store, cache: Decoded, circumstances: Circumstances) -> None:
         self._store = store
         self._cache = cache
         self._circumstances = circumstances
@@ -58,7 +58,7 @@ class Branch:
         return Objects(self._store.get, self._cache, self._store_early if spill else None)
 
     def _store_early(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
-        self._store.put([StoredObject(id_, kind, data) for id_, (kind, data) in pending.items()])
+        self._store.put([StoredObject(id_, kind, data, plain=is_inner(kind, data)) for id_, (kind, data) in pending.items()])
 
     def find(self, name: str, verb: str) -> StoredReference:
         """The branch as it is now; raises for a missing one and for a tag."""
@@ -124,7 +124,9 @@ class Branch:
         )
 
     def _write(self, objects: Objects, move: Move) -> bool:
-        write = Write([StoredObject(id_, kind, data, objects.marks.get(id_, ())) for id_, (kind, data) in objects.pending.items()], [move])
+        marks = objects.marks
+        stored = [StoredObject(id_, kind, data, marks.get(id_, ()), is_inner(kind, data)) for id_, (kind, data) in objects.pending.items()]
+        write = Write(stored, [move])
         try:
             return isinstance(self._store.write(write), Done)
         except OutcomeUnknown:

@@ -22,13 +22,15 @@ STORE_FORMAT = _room.STORE_FORMAT
 class StoredObject(Struct, frozen=True):
     """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes.
 
-    `marks` are short opaque words by which `find_marked` finds it again: an index beside the object, not a part of it.
+    `marks` are short opaque words by which `find_marked` finds it again: an index beside the object, not a part of it. `plain` says that
+    compressing it does not pay.
     """
 
     id: bytes
     kind: int
     data: bytes
     marks: tuple[bytes, ...] = ()
+    plain: bool = False
 
 
 class StoredReference(Struct, frozen=True):

@@ -1,7 +1,9 @@
 """How a raw object is kept by backends that write files: a codec byte, a check sum, the payload.
 
 The check sum covers the codec byte and the payload, so a flipped byte is found without knowing what the object means, before anything is
-decompressed. Small objects are kept raw: commits are small, so a log is read without importing zstandard.
+decompressed. Small objects are kept raw: commits are small, so a log is read without importing zstandard. So are those that the writer calls plain:
+inner nodes of key trees are nearly all ids, three of them are written with each commit, and leaving them as they are takes 15 % more room and a
+tenth of the time.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ _RAW_BYTE, _ZSTD_BYTE = bytes([RAW]), bytes([ZSTD])
 _CRC_OF_CODEC = {RAW: crc32(_RAW_BYTE), ZSTD: crc32(_ZSTD_BYTE)}
 
 
-def pack(data: bytes) -> bytes:
-    """The form to keep: five bytes more than `data`, or less where compressing helps. Cost about 10 microseconds for 4 KB."""
-    if len(data) >= SMALL:
+def pack(data: bytes, *, plain: bool = False) -> bytes:
+    """The form to keep: five bytes more than `data`, or less where compressing helps and it is not to stay `plain`.
+
+    Cost for 4 KB about 5 microseconds plain, 15 compressed.
+    """
+    if len(data) >= SMALL and not plain:
         packed = _contexts.compressor.compress(data)
         if len(packed) < len(data):
             return _ZSTD_BYTE + crc32(packed, _CRC_OF_CODEC[ZSTD]).to_bytes(4, "big") + packed

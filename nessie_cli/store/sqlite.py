@@ -171,7 +171,7 @@ class SQLiteStore:
 
     def _packed(self, objects: Iterable[StoredObject]) -> list[tuple[bytes, int, int, bytes]]:
         now = int(self._clock())
-        return [(object_.id, object_.kind, now, pack(object_.data)) for object_ in objects]
+        return [(object_.id, object_.kind, now, pack(object_.data, plain=object_.plain)) for object_ in objects]
 
     # -- writing -----------------------------------------------------------------------------------------------------------------
 

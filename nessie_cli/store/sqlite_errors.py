@@ -9,6 +9,8 @@ from nessie_cli.errors import DamagedObject, OutcomeUnknown, StoreUnavailable
 _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
     ((apsw.BusyError, apsw.LockedError), "another process has been writing to it for too long; try again"),
     ((apsw.FullError,), "the disk is full, nothing was written; make room and try again"),
+    # Not even the small file that readers share can be made on a full disk; SQLite calls that a failure of the disk.
+    ((apsw.IOError,), "the disk is full or fails; make room, look after it, and try again"),
     ((apsw.ReadOnlyError, apsw.PermissionsError), "cannot be written; check the permissions of the file and of its folder"),
     ((apsw.CantOpenError,), "cannot be opened; check that the file is there and its permissions"),
     ((apsw.ConnectionClosedError, apsw.CursorClosedError), "has been closed; open it again"),

@@ -40,7 +40,7 @@ COMMIT = Commit(
     generation=300,
     jump=b"\x02" * 32,
     root=b"\x03" * 32,
-    operations=encode_node(Node(0, [b"a"], record(1))),
+    operations=encode_node(Node(0, (b"a",), record(1))),
     operation_count=1,
     time=1_767_225_600_123_456,
     author_time=-1,
@@ -54,8 +54,8 @@ COMMIT = Commit(
 
 def objects() -> dict[str, Any]:
     """Bytes and ids of one object of every shape."""
-    leaf = Node(0, [b"a", b"a\x00b", b"b"], record(1) + record(2) + record(3))
-    inner = Node(1, [b"b", b"\xff"], b"\x01" * 32 + b"\x00\x00\x00\x03" + b"\x02" * 32 + b"\x00\x01\x00\x00")
+    leaf = Node(0, (b"a", b"a\x00b", b"b"), record(1) + record(2) + record(3))
+    inner = Node(1, (b"b", b"\xff"), b"\x01" * 32 + b"\x00\x00\x00\x03" + b"\x02" * 32 + b"\x00\x01\x00\x00")
     return {
         "empty history": NO_COMMIT.hex(),
         "empty tree": tree.EMPTY.hex(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from nessie_cli.kernel.objects import RECORD_SIZE, Cache, Objects
+from nessie_cli.kernel.objects import RECORD_SIZE, Decoded, Objects
 
 State = dict[bytes, bytes]
 
@@ -35,7 +35,7 @@ class Heap:
     def objects(self) -> Objects:
         """A reader that remembers nothing of the readers before it; the counts start again."""
         self.reads = self.trips = self.writes = 0
-        return Objects(self._fetch, Cache())
+        return Objects(self._fetch, Decoded())
 
     def keep(self, objects: Objects) -> None:
         """Store what a draft added."""

@@ -193,7 +193,7 @@ def test_a_stored_tree_is_whole_sound_and_without_waste(keys: list[bytes], more:
         nodes = list(nodes_below(heap, root))
         reached.update(object_id(Kind.NODE, encode_node(node)) for node in nodes)
         for node in nodes:
-            assert node.keys == sorted(set(node.keys))
+            assert node.keys == tuple(sorted(set(node.keys)))
             assert node.keys
             assert node.level == 0 or len(node.keys) > 1 or node.keys[-1] == nodes[0].keys[-1]
         assert tree.count(heap.objects(), root) == sum(len(node.keys) for node in nodes if node.level == 0)

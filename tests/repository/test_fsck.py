@@ -209,7 +209,7 @@ WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
     "operations that are not understood": lambda _, c: structs.replace(c, operations=b"\x99" * 40),
     "missing list of operations": lambda _, c: structs.replace(c, operations=b"\x44" * 32),
     "operation with a missing value": lambda _, c: structs.replace(
-        c, operations=encode_node(Node(0, [b"k"], b"\x01" + b"\x05" * 16 + b"\x55" * 32)), operation_count=1
+        c, operations=encode_node(Node(0, (b"k",), b"\x01" + b"\x05" * 16 + b"\x55" * 32)), operation_count=1
     ),
     "no parents": lambda _, c: structs.replace(c, parents=()),
 }
@@ -241,11 +241,11 @@ def test_every_wrong_jump_of_a_long_history_is_found(tmp_path: Path) -> None:
 
 
 WRONG_NODES: dict[str, Callable[[Node], Node]] = {
-    "keys out of order": lambda n: Node(n.level, [n.keys[1], n.keys[0], *n.keys[2:]], n.payload),
-    "a key twice": lambda n: Node(n.level, [n.keys[0], n.keys[0], *n.keys[2:]], n.payload),
+    "keys out of order": lambda n: Node(n.level, (n.keys[1], n.keys[0], *n.keys[2:]), n.payload),
+    "a key twice": lambda n: Node(n.level, (n.keys[0], n.keys[0], *n.keys[2:]), n.payload),
     "too little payload": lambda n: Node(n.level, n.keys, n.payload[:-1]),
-    "a key without payload": lambda n: Node(n.level, [*n.keys, n.keys[-1] + b"z"], n.payload),
-    "no keys": lambda n: Node(n.level, [], b""),
+    "a key without payload": lambda n: Node(n.level, (*n.keys, n.keys[-1] + b"z"), n.payload),
+    "no keys": lambda n: Node(n.level, (), b""),
     "a link to nothing": lambda n: Node(n.level, n.keys, n.payload[:-40] + b"\x66" * 40),
     "another level": lambda n: Node(n.level + 1, n.keys, n.payload),
 }
@@ -265,7 +265,7 @@ def test_an_inner_node_that_misdescribes_its_child_is_found(store: Path, fault: 
     nodes = [decode_node(stored.data) for stored in scanned(store, Kind.NODE)]
     sample = next(n for n in nodes if n.level == 1)
     wrong = (
-        Node(1, [*sample.keys[:-1], sample.keys[-1] + b"z"], sample.payload)
+        Node(1, (*sample.keys[:-1], sample.keys[-1] + b"z"), sample.payload)
         if fault == "last key"
         else Node(1, sample.keys, sample.payload[:-1] + bytes([sample.payload[-1] ^ 1]))
     )

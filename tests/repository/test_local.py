@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, pairwise
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.kernel.objects import decode_node
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import Done, Stale, Store, Write
+from nessie_cli.store.codec import RAW, unpack
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
 
@@ -112,6 +115,29 @@ def test_a_commit_of_one_key_reads_and_writes_a_handful(counted: tuple[Counting,
     catalog.commit("main", put("t02500", table(77, old.id)))
     assert store.reads <= 8
     assert store.written <= 1 + 1 + 3
+
+
+def test_a_content_that_is_only_compared_is_not_stored(counted: tuple[Counting, Catalog]) -> None:
+    store, catalog = counted
+    old = catalog.content("main", "t02500")
+    before = store.written
+    catalog.commit("main", put("t02500", table(77, old.id), expected=old))
+    assert store.written - before <= 1 + 1 + 3
+    never, objects = table(123_456, old.id), len(list(store.scan()))
+    with pytest.raises(ReferenceConflict) as refused:
+        catalog.commit("main", put("t02500", table(78, old.id), expected=never))
+    # What the caller expected is shown, although nobody has ever stored it.
+    assert refused.value.conflicts[0].expected == never
+    assert len(list(store.scan())) == objects
+
+
+def test_inner_nodes_are_kept_as_they_are_and_leaves_compressed(large: Path) -> None:
+    with sqlite3.connect(f"file:{large}?mode=ro", uri=True) as file:
+        rows = file.execute("SELECT data FROM objects WHERE kind = 2").fetchall()
+    file.close()
+    nodes = [(blob[0] == RAW, decode_node(unpack(blob))) for (blob,) in rows]
+    assert {node.level > 0 for raw, node in nodes if raw} == {True}
+    assert {node.level for raw, node in nodes if not raw} == {0}
 
 
 def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Catalog]) -> None:

@@ -52,6 +52,12 @@ def test_objects_are_compressed_only_where_it_helps() -> None:
     assert len(pack(noise)) == len(noise) + HEADER
 
 
+def test_a_plain_object_is_kept_as_it_is() -> None:
+    data = b"a" * 5000
+    assert pack(data, plain=True)[5:] == data
+    assert unpack(pack(data, plain=True)) == data
+
+
 def test_a_payload_that_does_not_decompress_is_damage_although_its_check_sum_is_right() -> None:
     payload = b"no zstd frame"
     blob = bytes([ZSTD]) + crc32(bytes([ZSTD]) + payload).to_bytes(4, "big") + payload

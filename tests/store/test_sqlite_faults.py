@@ -255,6 +255,19 @@ def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Pat
     roomy.close()
 
 
+def test_a_disk_without_any_room_left_is_one_line_with_the_way_out(small_disk: Path, filled: str) -> None:
+    path = shutil.copy(filled, small_disk)
+    with suppress(OSError), (small_disk / "fill").open("wb", buffering=0) as fill:
+        while fill.write(bytes(1000)):
+            pass
+    with pytest.raises(StoreUnavailable, match=r"store\.sqlite: the disk is full.*make room.*and try again$"):
+        open_sqlite(path).write(commit("main", "1", "2"))
+    (small_disk / "fill").unlink()
+    store = open_sqlite(path)
+    assert store.write(commit("main", "1", "2")) == Done()
+    store.close()
+
+
 # -- failing disk, locks ------------------------------------------------------------------------------------------------------------
 
 FAILING = """

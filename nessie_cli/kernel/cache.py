@@ -1,0 +1,51 @@
+"""Decoded objects, kept between reads within bounds of memory."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+LIMIT = 24 << 20
+"""Bytes of memory, about, of those used last; as many again wait to be forgotten."""
+
+
+class Weighed(Protocol):
+    """What can be kept."""
+
+    def weight(self) -> int:
+        """The bytes of memory that it takes, about."""
+
+
+T = TypeVar("T", bound=Weighed)
+
+
+class Cache(Generic[T]):
+    """Decoded objects, bounded: what was not used while `limit` bytes of others were is forgotten. Shared by all readers of one store."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._room = limit
+        self._young: dict[bytes, T] = {}
+        self._old: dict[bytes, T] = {}
+
+    def get(self, id_: bytes) -> T | None:
+        """A decoded object that was put here before, or None."""
+        found = self._young.get(id_)
+        if found is None:
+            found = self._old.get(id_)
+            if found is not None:
+                self.put(id_, found)
+        return found
+
+    def put(self, id_: bytes, decoded: T) -> None:
+        """Remember a decoded object."""
+        # Threads that do this at once may forget a little too early or too late.
+        self._room -= decoded.weight()
+        if self._room < 0:
+            self._old, self._young = self._young, {}
+            self._room = self._limit
+        self._young[id_] = decoded
+
+    def clear(self) -> None:
+        """Forget everything: what was read in a transaction that has been undone may not be there."""
+        self._young, self._old = {}, {}
+        self._room = self._limit
