@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 from nessie_cli.repository.base import Repository
 
@@ -23,8 +24,11 @@ def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[
     and O(keys + commits walked), one walk for every `MANY` keys.
     """
     entries = iter(repository.entries(at, keys))
-    for entry in islice(entries, PAGE):
-        if (meta := repository.last_change(at, entry.key)) is not None:
+    # As a text it would be looked for among the names each time.
+    commit = CommitSpec(None, at)
+    # A server is better asked once for many keys than once for each.
+    for entry in islice(entries, 0 if repository.url.startswith("http") else PAGE):
+        if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta
     while some := list(islice(entries, MANY)):
         yield from _blame(repository, at, some)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.references import print_references
@@ -113,19 +114,23 @@ _KEYS: dict[str, Callable[[Reference], str | float]] = {
 def _tests(call: Invocation, listed: Listed) -> Iterator[Callable[[Reference], bool]]:
     repository = call.repository()
 
-    def hash_of(revision: str) -> str:
-        return repository.resolve(call.revision(revision)).hash
+    def commit_of(revision: str) -> CommitSpec:
+        return CommitSpec(None, repository.resolve(call.revision(revision)).hash)
+
+    def tip(reference: Reference) -> CommitSpec:
+        """As a text it would be looked for among the names first."""
+        return CommitSpec(None, reference.hash)
 
     for revision, wanted in ((listed.contains, True), (listed.no_contains, False)):
         if revision is not None:
-            commit = hash_of(revision)
-            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(commit, reference.hash) == wanted  # type: ignore[misc]
+            commit = commit_of(revision)
+            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(commit, tip(reference)) == wanted  # type: ignore[misc]
     for revision, wanted in ((listed.merged, True), (listed.no_merged, False)):
         if revision is not None:
-            commit = hash_of(revision)
-            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(reference.hash, commit) == wanted  # type: ignore[misc]
+            commit = commit_of(revision)
+            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(tip(reference), commit) == wanted  # type: ignore[misc]
     if listed.points_at is not None:
-        at = hash_of(listed.points_at)
+        at = commit_of(listed.points_at).hash
         yield lambda reference: reference.hash == at
     if listed.filter is not None:
         from nessie_cli.cli.filters import by_filter

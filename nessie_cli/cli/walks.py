@@ -58,7 +58,8 @@ def commits_of_all(repository: Repository, heads: Iterable[str], *, first_parent
         for hash_ in hashes:
             if hash_ not in seen:
                 seen.add(hash_)
-                entry = next(repository.log(hash_, operations=operations))
+                # As a text it would be looked for among the names first.
+                entry = next(repository.log(CommitSpec(None, hash_), operations=operations))
                 heappush(waiting, (_newest_first(entry), next(number), entry))
 
     add(heads)
@@ -72,7 +73,8 @@ def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEY
     """What a commit changed: the difference to its first parent. Cost O(changes · log keys)."""
     from nessie_cli.render.changes import changes_of
 
-    return changes_of(repository.diff(entry.parent, entry.hash, keys))
+    # As texts they would be looked for among the names first.
+    return changes_of(repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), keys))
 
 
 def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | CommitSpec]) -> list[str]:
@@ -91,4 +93,4 @@ def only_references_to(repository: Repository, hash_: str, names: Collection[str
     if hash_ == NO_ANCESTOR:
         return False
     others = (reference for reference in repository.references() if reference.name not in names)
-    return not any(repository.is_ancestor(hash_, other.hash) for other in others)
+    return not any(repository.is_ancestor(CommitSpec(None, hash_), CommitSpec(None, other.hash)) for other in others)

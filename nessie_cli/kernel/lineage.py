@@ -6,8 +6,8 @@ merge are found by their mark (keylog.py). With the lines at hand a question cos
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
@@ -17,15 +17,31 @@ NEAR = 64
 """So many commits are looked at before the lines are: most questions are about neighbours."""
 
 _KEPT = 64
+_REMEMBERED = 4096
 _BATCH = 256
 
 
-class _Line(NamedTuple):
-    """First parents from `tip` back to the height `bottom`, where other lines have what is older."""
+class _Line:
+    """First parents from `tip` back to the height `bottom`, where other lines have what is older.
 
-    tip: Id
-    top: int
-    bottom: int
+    It remembers the commits that it was asked for: the next question, mostly about a height near by, begins at the one above.
+    """
+
+    def __init__(self, tip: Id, top: int, bottom: int) -> None:
+        self._heights = [top]
+        self._ids = [tip]
+        self._bottom = bottom
+
+    def holds(self, objects: Objects, id_: Id, height: int) -> bool:
+        """Whether a commit of this height is on the line. O(log distance) to a commit above that was asked for."""
+        if not self._bottom < height <= self._heights[-1]:
+            return False
+        place = bisect_left(self._heights, height)
+        found = history.ancestor_at(objects, self._ids[place], height)
+        if self._heights[place] != height and len(self._heights) < _REMEMBERED:
+            self._heights.insert(place, height)
+            self._ids.insert(place, found)
+        return found == id_
 
 
 class Lineages:
@@ -43,11 +59,13 @@ class Lineages:
 
         O(log commits) for first parents and neighbours; else, once for each `commit`, O(log commits) for each merge of the store.
         """
-        if history.on_first_parents(self._objects, ancestor, commit):
+        if ancestor in (NO_COMMIT, commit):
             return True
         if commit == NO_COMMIT:
             return False
         if commit not in self._lines:
+            if history.on_first_parents(self._objects, ancestor, commit):
+                return True
             near = history.is_near_ancestor(self._objects, ancestor, commit, self._near)
             if near is not None:
                 return near
@@ -70,7 +88,7 @@ class Lineages:
 
     def _reached(self, lines: Iterable[_Line], id_: Id) -> bool:
         height = self._objects.commit(id_).height
-        return any(bottom < height <= top and history.ancestor_at(self._objects, tip, height) == id_ for tip, top, bottom in lines)
+        return any(line.holds(self._objects, id_, height) for line in lines)
 
     def _merges_newest_first(self) -> Iterator[tuple[Id, tuple[Id, ...]]]:
         """The commits of the store that merge, each with its merge parents."""

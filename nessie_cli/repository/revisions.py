@@ -98,4 +98,4 @@ class Revisions:
 
 
 def _is_hash(text: str) -> bool:
-    return _SHORTEST <= len(text) <= _DIGITS and all(c in "0123456789abcdefABCDEF" for c in text)
+    return _SHORTEST <= len(text) <= _DIGITS and not text.strip("0123456789abcdefABCDEF")
