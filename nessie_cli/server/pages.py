@@ -15,6 +15,7 @@ from nessie_cli.errors import NessieError
 from nessie_cli.server.app import Application, Server
 from nessie_cli.server.failures import RETRY_AFTER, error_body
 from nessie_cli.server.identity import Unauthenticated
+from nessie_cli.server.jwt_keys import KeysUnavailable
 from nessie_cli.server.manual import manual
 from nessie_cli.server.metrics import text, total
 from nessie_cli.server.openapi import openapi
@@ -40,6 +41,8 @@ def pages(server: Server) -> Application:
         if server.gate is not None and not server.gate.open_metrics:
             try:
                 await server.gate.admit(request.scope["headers"])
+            except KeysUnavailable as error:
+                return Response(json.encode(error_body(error, "")), error.status, {"retry-after": RETRY_AFTER}, "application/json")
             except Unauthenticated as error:
                 refused = {"www-authenticate": error.challenge.decode()}
                 return Response(json.encode(error_body(error, "")), error.status, refused, "application/json")

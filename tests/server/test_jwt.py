@@ -353,5 +353,6 @@ def test_a_server_that_cannot_get_the_keys_says_try_again():
             answer = client.get("/api/v2/config", authorization=f"Bearer {token()}")
             assert (answer.status, answer.headers["retry-after"]) == (503, "2")
             assert "nosuch" not in answer.raw.decode()
+            assert client.get("/q/metrics", authorization=f"Bearer {token()}").status == 503
             assert client.get("/api/v2/config").status == 401
             client.close()
