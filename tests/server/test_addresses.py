@@ -100,7 +100,7 @@ def test_what_is_wrong_with_files_and_options_is_told_in_one_line(tmp_path, opti
     (tmp_path / "broken").write_text("# a comment\n" + json.dumps({"id": "x"}))
     (tmp_path / "broken").chmod(0o600)
     store = ("--store", str(tmp_path / "s.sqlite"))
-    subprocess.run([*SERVE[:-1], "init", "--store", str(tmp_path / "s.sqlite"), "w"], check=True, capture_output=True, timeout=PATIENCE)
+    subprocess.run([*SERVE[:-1], "init", "--store", str(tmp_path / "s.sqlite"), "w"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
     done = refused(*store, *options, *workers, folder=tmp_path)
     assert (done.returncode, done.stdout) == (code, ""), done
     assert told in done.stderr
