@@ -91,6 +91,7 @@ def test_conflicts_become_an_issue_whose_commands_work(workflow: Workflow, catal
     assert catalog.table("main") == theirs
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow) -> None:
     ran = workflow.run(first="judge", branch="nowhere")
 
@@ -98,6 +99,7 @@ def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow)
     assert ran["judge"].out == "::error::Named reference 'nowhere' not found\n"
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> None:
     workflow.runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
     ran = workflow.run(first="judge")
@@ -106,6 +108,7 @@ def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> N
     assert ran["judge"].out.startswith("::error::server http://127.0.0.1:9/api/v2: ")
 
 
+@pytest.mark.parametrize("catalog", ["a server"], indirect=True)
 def test_the_secret_is_nowhere_but_in_the_environment(workflow: Workflow) -> None:
     ran = workflow.run()
     secret = VALUES["secrets.NESSIE_TOKEN"]

@@ -81,6 +81,7 @@ def test_conflicts_become_an_issue(runner: Runner, catalog: Catalog, gitlab: Iss
     assert catalog.names() == [BRANCH, "main"]
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_what_is_not_there_ends_the_job_with_4(runner: Runner) -> None:
     runner.loads(meanwhile='nessie branch -d "$BRANCH" >/dev/null')
     ran = run(runner)
@@ -89,12 +90,14 @@ def test_what_is_not_there_ends_the_job_with_4(runner: Runner) -> None:
     assert f"'{BRANCH}' not found" in ran.err
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(runner: Runner) -> None:
     runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
 
     assert [run(runner).code] == JOB["retry"]["exit_codes"] == [7]
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Catalog) -> None:
     gate, _ = blocks("sh")
     for line in ("nessie branch good main", "nessie content put sales.new --type udf --sql-text x --ref good -m new"):
@@ -105,6 +108,7 @@ def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Ca
     assert runner.run(gate, BRANCH="bad") == (1, "", "this would delete: sales.orders\n")
 
 
+@pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_file_is_a_catalog_for_tests(runner: Runner) -> None:
     _, scratch = blocks("sh")
     ran = runner.run(scratch)
