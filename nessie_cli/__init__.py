@@ -20,9 +20,14 @@ __version__ = "0.1.0"
 _ROOM = {
     "connect": "nessie_cli.repository.opening",
     "create": "nessie_cli.repository.opening",
+    "Access": "nessie_cli.repository.access",
     "AheadBehind": "nessie_cli.repository.base",
+    "Basic": "nessie_cli.repository.access",
+    "Bearer": "nessie_cli.repository.access",
+    "Grant": "nessie_cli.repository.access",
     "Grouping": "nessie_cli.repository.base",
     "MergeOptions": "nessie_cli.repository.base",
+    "OAuth2": "nessie_cli.repository.access",
     "Repository": "nessie_cli.repository.base",
 }
 

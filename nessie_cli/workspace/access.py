@@ -178,12 +178,11 @@ def _from_keyring(name: str, server: str) -> Secret | None:
     """What the system's keyring has under the service `nessie:NAME` for the server's URL; None also without the optional library."""
     try:
         import keyring
-        from keyring.errors import KeyringError
     except ImportError:
         return None
     try:
         found = keyring.get_password(f"nessie:{name}", server)
-    except KeyringError:
-        # Locked, or no keyring on this machine: then it has no secret for us, and the error for the missing one says where it may be.
+    except Exception:  # noqa: BLE001 (keyrings are plug-ins, and raise what they like)
+        # Locked, or none on this machine: then it has no secret for us, and the error for the missing one says where it may be.
         return None
     return Secret(found) if found else None

@@ -12,7 +12,7 @@ import pytest
 
 from tests.remote.issuer import CLIENT, SECRET, Issuer
 from tests.remote.listening import CUT, Answer, Request, forward, listening
-from tests.transcripts.conftest import Nessie
+from tests.transcripts.conftest import Nessie, fresh
 
 TOKEN = "t0ken-Of-Somebody"
 PASSWORD = "p4ssw0rd:of/somebody"
@@ -141,6 +141,31 @@ def test_a_sign_in_without_a_terminal_is_refused(nessie: Nessie, gate: Gate, iss
     assert refused.code == 6
     assert "needs a terminal" in refused.err
     assert issuer.asked == []
+
+
+KEYRING = """
+from keyring.backend import KeyringBackend
+
+class Backend(KeyringBackend):
+    priority = 1
+
+    def get_password(self, service, username):
+        return {PASSWORDS}.get((service, username))
+
+    def set_password(self, service, username, password):
+        raise AssertionError
+"""
+
+
+def test_a_token_of_the_keyring_is_sent_to_its_server_alone(gate: Gate, tmp_path: Path) -> None:
+    nessie = fresh(tmp_path, None)
+    kept = {("nessie:token", f"{gate.url}/api/v2"): TOKEN}
+    (tmp_path / "one_keyring.py").write_text(KEYRING.replace("{PASSWORDS}", repr(kept)))
+    keyring = {"PYTHONPATH": str(tmp_path), "PYTHON_KEYRING_BACKEND": "one_keyring.Backend", "NESSIE_AUTH_TYPE": "bearer"}
+    gate.wanted = BEARER
+    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, **keyring})
+    elsewhere = nessie("log", env={"NESSIE_ENDPOINT": gate.url.replace("127.0.0.1", "localhost"), **keyring})
+    assert (elsewhere.code, "auth-type bearer needs a token" in elsewhere.err) == (2, True)
 
 
 def oauth2(gate: Gate, issuer: Issuer) -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""Servers that answer v2 only in part: what they lack is one line, everything else works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.remote.listening import Answer, Request, forward, listening
+from tests.transcripts.conftest import Nessie
+
+MISSING = ("/recent-changes", "/config/repository")
+
+
+def older(server: str, request: Request) -> Answer:
+    """The answer of a server that knows neither our extensions nor the newest paths, and tells no specification version."""
+    if any(path in request.path for path in MISSING):
+        return Answer(404, b"<html>RESTEASY003210: Could not find resource</html>", {"Content-Type": "text/html"})
+    answer = forward(server, request, ("nessie-cli",))
+    if request.path.endswith("/config"):
+        told = {name: value for name, value in json.loads(answer.body).items() if name not in ("specVersion", "repositoryCreationTimestamp")}
+        return answer._replace(body=json.dumps(told).encode())
+    return answer
+
+
+@pytest.fixture
+def at_server(nessie: Nessie, server: str) -> Iterator[Nessie]:
+    with listening(lambda request: older(server, request)) as url:
+        nessie.ok("init", "--store", url)
+        yield nessie
+
+
+REFUSED = {
+    "reflog": ("reflog",),
+    "undo": ("undo",),
+    "follow-renames": ("merge", "work", "--follow-renames"),
+    "unrelated": ("merge", "work", "--unrelated"),
+    "settings": ("config", "set", "require-expected-content", "true", "--repository"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_server_lacks_is_one_line(at_server: Nessie, name: str) -> None:
+    at_server.ok("branch", "work")
+    outcome = at_server(*REFUSED[name])
+    assert outcome.code == 6
+    assert len(outcome.err.splitlines()) == 1
+    assert "server" in outcome.err
+
+
+def test_the_daily_work_goes_on(at_server: Nessie) -> None:
+    at_server.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
+    at_server.table("db.order lines", 1, "-m", "first")
+    at_server.ok("branch", "work")
+    at_server.table("db.order lines", 2, "-m", "second", "--ref", "work")
+    at_server.ok("diff", "main", "work")
+    at_server.ok("merge", "work")
+    at_server.ok("tag", "v1")
+    assert at_server.snapshot('db."order lines"') == 2
+    assert at_server.messages()[1:] == ["second", "first", "add db"]
+    at_server.ok("tag", "-d", "v1")
+    at_server.ok("status")
+    at_server.ok("log", "--graph", "--all")
