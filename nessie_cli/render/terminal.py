@@ -20,6 +20,8 @@ from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from nessie_cli.render.busy import Busy
 
 SHORT_HASH = 8
@@ -105,14 +107,20 @@ class Terminal:
             self._busy.rest()
         self._out.write(text)
 
+    def _write_all(self, texts: Iterable[str]) -> None:
+        if self._busy is None:
+            self._out.writelines(texts)
+        else:
+            for text in texts:
+                self.write(text)
+
     def print_json(self, document: Any) -> None:
         """One JSON document: indented for a person, on one line for a program."""
         self.write((json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n")
 
     def print_json_lines(self, documents: Iterable[Any]) -> None:
         """JSON documents, one per line, written as they come."""
-        for document in documents:
-            self.write(json_text(document) + "\n")
+        self._write_all(json_text(document) + "\n" for document in documents)
 
     def print_line(self, *spans: Span | str) -> None:
         """One line."""
@@ -166,10 +174,8 @@ class Terminal:
             if len(first) == self._height - 1 and (command := self._pager_command()):
                 self._page(command, first, lines)
                 return
-            for line in first:
-                self.write(line + "\n")
-        for line in lines:
-            self.write(line + "\n")
+            self._write_all(line + "\n" for line in first)
+        self._write_all(line + "\n" for line in lines)
 
     def _pager_command(self) -> list[str] | None:
         import shlex
@@ -194,9 +200,10 @@ class Terminal:
         if self._busy:
             # From now on the terminal is the pager's.
             self._busy.stop()
-        with _interrupts_left_to_the_pager():
+        with _interrupts_left_to_the_pager() as started:
             # The command is the user's own setting, run as the user.
             with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as process:  # noqa: S603
+                started.append(process)
                 _feed(process.stdin, first, rest)
             ended_by = -process.returncode
         if ended_by == signal.SIGINT:
@@ -211,25 +218,35 @@ def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
     """Write until there is no more, or until the reader has left the pager; then close the pipe, so that the pager sees the end."""
     if pipe is None:
         return
-    with suppress(BrokenPipeError):
-        try:
+    try:
+        with suppress(BrokenPipeError):
             pipe.writelines(line + "\n" for line in first)
+            # The first screen is there to be read while the rest is looked for.
+            pipe.flush()
             pipe.writelines(line + "\n" for line in rest)
-        finally:
+    finally:
+        with suppress(BrokenPipeError):
             pipe.close()
 
 
 @contextmanager
-def _interrupts_left_to_the_pager() -> Iterator[None]:
-    """As git does it: Ctrl-C is a key of the pager's, and what feeds it goes on until the pager ends.
+def _interrupts_left_to_the_pager() -> Iterator[list[Popen[str]]]:
+    """As git does it: Ctrl-C is a key of the pager's as long as it runs; what feeds it goes on. The block says which process that is.
 
     The pager itself is started with the signal as it was: a handler, unlike ignoring, is not handed down.
     """
     import signal
 
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    started: list[Popen[str]] = []
+
+    def interrupted(_number: int, _frame: object) -> None:
+        # When the pager has gone, and the next line is still being looked for, nobody else is there to be interrupted.
+        if started and started[0].poll() is not None:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupted)
     try:
-        yield
+        yield started
     finally:
         signal.signal(signal.SIGINT, before)
 

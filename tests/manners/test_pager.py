@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
+import signal
 import time
 
 import pytest
+
+from nessie_cli.render.spans import Span
+from nessie_cli.render.terminal import Terminal
+from tests.manners.screen import PATIENCE
 
 LESS = shutil.which("less", path=os.defpath)
 needs_less = pytest.mark.skipif(LESS is None, reason="less is not installed")
@@ -122,3 +128,27 @@ def test_a_pager_that_ctrl_c_ends_ends_the_command_with_it(ordinary, start):
     assert "over" not in shown.raw
     assert "nessie:" not in shown.raw
     assert "Traceback" not in shown.raw
+
+
+def test_when_the_pager_has_gone_ctrl_c_ends_the_search_for_more(tmp_path):
+    master, slave = pty.openpty()
+    gone = tmp_path / "gone"
+    gone.write_text("#!/bin/sh\nexec head -n 1\n")
+    gone.chmod(0o755)
+    asked = []
+
+    def lines():
+        yield from ([Span(f"line {number}")] for number in range(100))
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            # Before the pager has gone this one is its own business.
+            asked.append(os.kill(os.getpid(), signal.SIGINT))
+            time.sleep(0.01)
+
+    with os.fdopen(slave, "w") as out:
+        terminal = Terminal(out, environment={"PAGER": str(gone), "PATH": os.defpath, "LINES": "5"})
+        with pytest.raises(KeyboardInterrupt):
+            terminal.print_lines(lines(), paged=True)
+    os.close(master)
+    assert asked
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
