@@ -1,0 +1,71 @@
+"""The command and `nessie serve`, both as real processes: tokens, rules and TLS of the one, access of the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nessie_cli import create
+from tests.manners.screen import Forker, Running
+from tests.remote.issuer import CLIENT, Issuer
+from tests.remote.listening import TLS
+from tests.server.processes import started
+from tests.transcripts.conftest import Nessie
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/served.sqlite"
+    create(url).close()
+    return url
+
+
+def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(nessie: Nessie, store: str, tmp_path: Path) -> None:
+    token = nessie.ok("token", "new", "ann", "--file", str(tmp_path / "tokens")).out.split()[-1]
+    key = tmp_path / "server.key"
+    key.write_bytes((TLS / "server.key").read_bytes())
+    key.chmod(0o600)
+    tls = ("--tls-cert", str(TLS / "server.pem"), "--tls-key", str(key), "--tls-client-ca", str(TLS / "ca.pem"))
+    with started("--store", store, "--tokens", str(tmp_path / "tokens"), *tls) as (_, url):
+        env = {
+            "NESSIE_ENDPOINT": url,
+            "NESSIE_AUTH_TOKEN": token,
+            "NESSIE_CA_FILE": str(TLS / "ca.pem"),
+            "NESSIE_CERTIFICATE_FILE": str(TLS / "client.pem"),
+            "NESSIE_KEY_FILE": str(TLS / "client.key"),
+        }
+        nessie.ok("content", "put", "db", "--type", "namespace", "-m", "add db", env=env)
+        committed = nessie.ok("log", "--json", env=env).json["logEntries"][0]["commitMeta"]
+        assert (committed["message"], committed["committer"]) == ("add db", "ann")
+        basic = env | {"NESSIE_AUTH_TYPE": "basic", "NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": token}
+        nessie.ok("log", env=basic)
+        wrong = nessie("log", env=env | {"NESSIE_AUTH_TOKEN": "another"})
+        assert (wrong.code, "does not take the token or password" in wrong.err) == (6, True)
+        nobody = nessie("log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"})
+        assert (nobody.code, "it asks who you are (401)" in nobody.err) == (6, True)
+
+
+def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(nessie: Nessie, server: str, issuer: Issuer) -> None:
+    issuer.pending, issuer.public = 1, True
+    sign_in = {
+        "NESSIE_ENDPOINT": server,
+        "NESSIE_OAUTH2_ISSUER_URL": f"{issuer.url}/realm",
+        "NESSIE_OAUTH2_CLIENT_ID": CLIENT,
+        "NESSIE_OAUTH2_GRANT_TYPE": "device_code",
+    }
+    forker = Forker()
+    try:
+        running = Running(forker, ("branch",), nessie.folder, nessie.environment | sign_in, width=100, height=30)
+        try:
+            shown = running.end()
+        finally:
+            running.kill()
+    finally:
+        forker.close()
+    assert shown.code == 0
+    assert f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH" in shown.plain
+    assert "token-1" not in shown.plain
+    # Who has signed in needs no terminal.
+    nessie.ok("branch", env=sign_in)
+    assert issuer.grants == ["device_code"] * 2
