@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
@@ -101,7 +102,11 @@ def test_connections_are_shared_out(path):
 
 def connected_to(pid):
     """The ports at the other ends of a process's TCP connections."""
-    open_ = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
+    open_ = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        # What is closed meanwhile is no connection any more.
+        with suppress(FileNotFoundError):
+            open_.add(str(entry.readlink()))
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     return {int(row[2].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in open_}
 
