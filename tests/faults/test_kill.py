@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Self
@@ -34,8 +33,10 @@ def write(writer, say):
         say(repository.commit("main", puts, CommitMeta(f"{writer} {number}")).reference.hash)
 
 def make(folder, say):
-    say("ready")
+    # Every other victim has made a store before its time begins, however slow the machine is.
     for name in count():
+        if name == int(folder) % 2:
+            say("ready")
         create(f"{sys.argv[2]}/{folder}/{name}.sqlite").close()
 
 def victim(number):
@@ -94,7 +95,7 @@ def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_writt
     def one(writer: int, killer: Killer, repository: Repository) -> list[str]:
         said = killer.kill(writer, times[writer])
         # The store works at once for the next: no lock is left, and the newest commits can be read.
-        assert said[-1] in [entry.hash for entry in islice(repository.log("main"), 100)]
+        assert said[-1] in (entry.hash for entry in repository.log("main"))
         newest = repository.commit_at("main")
         assert repository.contents(newest.hash, [operation.key for operation in newest.operations or ()])
         return said
@@ -129,15 +130,14 @@ def test_a_creator_killed_at_any_moment_leaves_no_store_or_one_that_works(tmp_pa
     seed = Random().randrange(2**32)
     print("seed", seed)
     random = Random(seed)
-    made = 0
     with Killer("make", str(tmp_path)) as killer:
         for n in range(40):
             folder = tmp_path / str(n)
             folder.mkdir()
             assert killer.kill(n, random.uniform(0, 0.05)) == ["ready"]
-            for path in folder.glob("*.sqlite"):
-                made += 1
+            made = list(folder.glob("*.sqlite"))
+            assert len(made) >= n % 2
+            for path in made:
                 with create(str(path)) as repository:
                     assert repository.reference("main").name == repository.config().default_branch == "main"
                     assert list(repository.check()) == []
-    assert made
