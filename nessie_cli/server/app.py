@@ -171,7 +171,7 @@ class Server:
             reply = await self._reply(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = failure(error, headers, exchange)
-        if reply.status == _TOO_LARGE:
+        if reply.status == _TOO_LARGE and not exchange.received:
             await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.pieces is not None:

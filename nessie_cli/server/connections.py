@@ -120,6 +120,10 @@ class Connection(HttpToolsProtocol):
             self._timer = None
 
     def _late(self) -> None:
+        # Perhaps the head is there, and it is this process that was held up: what has come is read before the next timer.
+        self._timer = self.loop.call_later(0, self._too_late)
+
+    def _too_late(self) -> None:
         self._timer = None
         if self.transport.is_closing():
             return
