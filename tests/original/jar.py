@@ -59,7 +59,7 @@ def repository() -> Path:
 
 def by_maven(path: Path) -> None:
     """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves it into place whole."""
-    words = ["mvn", "-q", "-B", "dependency:get", f"-Dmaven.repo.local={repository()}", "-Dtransitive=false"]
+    words = ["mvn", "-q", "-B", "-U", "dependency:get", f"-Dmaven.repo.local={repository()}", "-Dtransitive=false"]
     words += [f"-Dartifact=org.projectnessie.nessie:nessie-quarkus:{VERSION}:jar:runner"]
     told = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONGEST, check=False)
     if told.returncode:
