@@ -7,14 +7,13 @@ annotations are taken as they stand, which needs them to be no text (see `comman
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer import Context
 from typer._click.globals import get_current_context
 from typer.main import get_click_param
 from typer.models import OptionInfo, ParameterInfo, ParamMeta
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

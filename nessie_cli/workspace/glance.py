@@ -112,7 +112,8 @@ class Place:
 
     def _of_workspace(self, root: str) -> str:
         text = _text(os.path.join(root, _FOLDER, "config.toml"))
-        configured = _setting(text, "store") if text else None
+        # Without the word there is no such setting: most files then need no parser.
+        configured = _setting(text, "store") if text and ("store" in text or "\\" in text) else None
         if configured is None:
             return os.path.join(root, _FOLDER, "store.sqlite")
         scheme, colon, rest = configured.partition("///")
