@@ -17,6 +17,8 @@ Headers = list[tuple[bytes, bytes]]
 JSON = b"application/json"
 _DRAINED_FOR, _DRAINED = 20.0, 4
 """Seconds, and times the largest body, for which a client that sends too much is heard out before it is told."""
+_PAUSE = 2.0
+"""Seconds after which a client that sends nothing more is told at once."""
 COMPRESSED_FROM = 2048
 """Answers of so many bytes are compressed for clients that take gzip."""
 
@@ -132,7 +134,8 @@ async def drain(headers: Headers, receive: Callable[[], Awaitable[MutableMapping
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAINED_FOR):
             while size <= _DRAINED * limits.body:
-                message = await receive()
+                async with asyncio.timeout(_PAUSE):
+                    message = await receive()
                 size += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body"):
                     return
