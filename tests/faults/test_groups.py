@@ -50,7 +50,7 @@ def opened(url: str) -> Iterator[tuple[Catalog, Grouping]]:
 
 def large(name: str) -> Put:
     """A put of more than a few pages that do not compress."""
-    text = Random(1).randbytes(60_000).hex()
+    text = Random(1).randbytes(200_000).hex()
     return Put(ContentKey((name,)), IcebergTable(metadata_location=text))
 
 
@@ -71,7 +71,7 @@ def test_a_group_is_one_transaction(url: str) -> None:
 def test_a_full_disk_fails_the_whole_group_and_nothing_is_written(url: str) -> None:
     def limit(connection: apsw.Connection) -> None:
         used = connection.execute("PRAGMA page_count").get
-        connection.execute(f"PRAGMA max_page_count = {used + 8}").fetchall()
+        connection.execute(f"PRAGMA max_page_count = {used + 24}").fetchall()
 
     with hooked(limit), opened(url) as (catalog, repository):
         before = catalog.everything()
