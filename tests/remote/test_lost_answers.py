@@ -239,6 +239,16 @@ def test_the_commits_of_others_are_not_taken_for_ones_own(repository: Repository
         _commit(client, None)
 
 
+def test_a_branch_that_is_gone_meanwhile_tells_nothing(repository: Repository, server: str) -> None:
+    def overtaken(url: str, request: Request) -> Answer:
+        forward(url, request)
+        repository.delete_reference("old", expected_hash=head(repository, "old"))
+        return CUT
+
+    with through(server, overtaken, plain=True) as (client, _), pytest.raises(OutcomeUnknown):
+        client.commit("old", [Put(key("db.new"), table(7))], CommitMeta("new"))
+
+
 def test_a_commit_is_found_under_those_that_came_after_it(repository: Repository, server: str) -> None:
     def overtaken(url: str, request: Request) -> Answer:
         forward(url, request)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from nessie_cli.errors import NotAllowed, StoreUnavailable
+from nessie_cli.errors import NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.model import CommitMeta, Content, ContentKey, Delete, LogEntry, Operation, Put
 from nessie_cli.repository.remote.transport import Lost
 
@@ -25,8 +25,8 @@ def settled(lost: Lost, look: Callable[[], T | None]) -> T:
     for number in range(LOOKS):
         try:
             found = look()
-        except (StoreUnavailable, NotAllowed):
-            # Who cannot look knows as little as before.
+        except (StoreUnavailable, NotAllowed, NotFound):
+            # Who cannot look, or finds the branch itself gone, knows as little as before.
             raise lost from None
         if found is not None:
             return found
