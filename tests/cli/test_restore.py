@@ -221,7 +221,7 @@ def test_a_rename_is_taken_back_regardless_of_what_became_of_it(nessie, catalog,
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
-        ([], 2, "COMMIT"),
+        ([], 2, "REV|RANGE"),
         (["nowhere"], 4, "nowhere"),
         ([""], 2, "empty word"),
         (["main", "-m", " "], 2, "message is empty"),
