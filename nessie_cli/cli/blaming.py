@@ -11,8 +11,8 @@ from nessie_cli.repository.base import Repository
 
 FEW = 16
 """So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
-PAGE = 50
-"""So many keys are looked up one by one at the beginning, so that whoever reads them does not wait for the walk."""
+PAGE = 128
+"""So many keys are looked up one by one at the beginning, so that whoever reads them does not wait for the walk: more than fill a pipe at once."""
 MANY = 50_000
 """So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
 
