@@ -2,9 +2,15 @@
 
 import signal
 
-from hypothesis import HealthCheck, settings
+import pytest
 
-from tests.environment import pin
+# The contracts are asserted from modules that pytest does not collect: have it explain their assertions as well. Here, since tests of several
+# folders import them, and it has to be said before the first one does.
+pytest.register_assert_rewrite("tests.repository", "tests.store")
+
+from hypothesis import HealthCheck, settings  # noqa: E402 - see above
+
+from tests.environment import pin  # noqa: E402
 
 pin()
 
