@@ -12,7 +12,7 @@ from nessie_cli.model import CommitMeta, ContentKey, Delete, KeyRange, Namespace
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.targets import Target
 from nessie_cli.server.v1_reading import reference_at
-from nessie_cli.server.v1_references import check_name_v1
+from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_writing import branch_of
 from nessie_cli.wire import keys
 from nessie_cli.wire.bodies import decode_namespace_update

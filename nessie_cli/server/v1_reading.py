@@ -13,7 +13,7 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.paging import key_token, limit, page
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
-from nessie_cli.server.v1_references import check_name_v1
+from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
 from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import decode_requested_keys

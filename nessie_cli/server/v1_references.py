@@ -6,10 +6,11 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 from nessie_cli.server import listings
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
-from nessie_cli.server.targets import DETACHED, Target, check_name, named, plain_hash
+from nessie_cli.server.targets import DETACHED, named
+from nessie_cli.server.v1_requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
 from nessie_cli.server.v2_references import assign, create, delete
 from nessie_cli.wire import encode_v1
-from nessie_cli.wire.bodies import ReferenceBody, decode_reference
+from nessie_cli.wire.bodies import ReferenceBody
 from nessie_cli.wire.encode import encode_page, encode_reference
 
 
@@ -32,17 +33,12 @@ def get_reference(call: Call) -> Answer:
     return Answer(encode_v1.reference(call.repository.reference(name, metadata=True) if metadata else found))
 
 
-def check_name_v1(name: str, place: str) -> str:
-    """A well-formed name; `-` is one, but no alias."""
-    return name if name == "-" else check_name(name, place)
-
-
 def create_reference(call: Call) -> Answer:
     """A new branch or tag: the body names it and its commit, the query its source."""
+    body = decode_reference_v1(call.needed_json("createReference.reference"))
     source = call.text("sourceRefName")
     if source is not None:
         check_name_v1(source, "createReference.sourceRefName")
-    body = decode_reference(call.needed_json("createReference.reference"))
     if body.type is ReferenceType.DETACHED:
         raise InvalidInput("createReference.reference: only a branch or a tag can be created")
     if source not in (None, DETACHED):
@@ -57,20 +53,14 @@ def _kind(call: Call) -> ReferenceType:
     return ReferenceType(text)
 
 
-def _target(call: Call, verb: str) -> Target:
-    hash_ = plain_hash(call.text("expectedHash"), f"{verb}.expectedHash")
-    return Target(check_name_v1(call.segments["ref"], f"{verb}.referenceName"), hash_)
-
-
 def assign_reference(call: Call) -> Answer:
     """Point a branch or tag elsewhere."""
-    target = _target(call, "assignReference")
-    source = decode_reference(call.needed_json("assignReference.assignTo"))
+    target, source = target_and_body(call, Verb("assignReference", "referenceName", "assignTo"), decode_reference_v1)
     assign(call, target, _kind(call), source)
     return NO_CONTENT
 
 
 def delete_reference(call: Call) -> Answer:
     """Delete a branch or tag."""
-    delete(call, _target(call, "deleteReference"), _kind(call))
+    delete(call, target_of(call, Verb("deleteReference", "referenceName")), _kind(call))
     return NO_CONTENT

@@ -7,24 +7,18 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta
 from nessie_cli.server.call import Answer, Call
-from nessie_cli.server.targets import Target, plain_hash
-from nessie_cli.server.v1_references import check_name_v1
+from nessie_cli.server.targets import plain_hash
+from nessie_cli.server.v1_requests import Verb, target_and_body
 from nessie_cli.server.v2_writing import branch_of, merge, merge_body, transplant
 from nessie_cli.wire import encode_v1
-from nessie_cli.wire.bodies import decode_merge, decode_transplant
+from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
 from nessie_cli.wire.encode import encode_reference
 
 
-def _target(call: Call, verb: str) -> Target:
-    hash_ = plain_hash(call.text("expectedHash"), f"{verb}.expectedHash")
-    return Target(check_name_v1(call.segments["ref"], f"{verb}.branchName"), hash_)
-
-
 def post_commit(call: Call) -> Answer:
     """One commit; answers the branch."""
-    target = _target(call, "commitMultipleOperations")
-    meta, operations = decode_operations(call.needed_json("commitMultipleOperations.operations"))
+    target, (meta, operations) = target_and_body(call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations)
     branch = branch_of(call, target, "commit")
     result = call.repository.commit(branch.name, operations, meta, expected_hash=target.hash)
     return Answer(encode_reference(result.reference))
@@ -35,29 +29,36 @@ def _without(body: Any, *v2_attributes: str) -> Any:
     return {name: value for name, value in body.items() if name not in v2_attributes} if isinstance(body, dict) else body
 
 
-def _check_kept(body: Any, allowed: bool, rule: str) -> None:
+def _check_kept(call: Call, allowed: bool, rule: str) -> None:
+    body = call.json()
     kept = body.get("keepIndividualCommits") if isinstance(body, dict) else None
     if kept is not None and kept is not allowed:
         raise InvalidInput(f"The parameter 'keepIndividualCommits' is deprecated. {rule}")
 
 
-def post_merge(call: Call) -> Answer:
-    """One merge."""
-    target = _target(call, "mergeRefIntoBranch")
-    body = call.needed_json("mergeRefIntoBranch.merge")
-    _check_kept(body, False, "Merge operations only support squashed now.")
+def _decode_merge(body: Any) -> MergeBody:
     found = decode_merge(merge_body(_without(body, "message", "commitMeta")))
     plain_hash(found.source_hash, "fromHash")
-    return Answer(encode_v1.merge_result(merge(call, target, found, None)))
+    return found
+
+
+def _decode_transplant(body: Any) -> TransplantBody:
+    found = decode_transplant(merge_body(_without(body, "message")))
+    for hash_ in found.hashes:
+        plain_hash(hash_, "hashesToTransplant")
+    return found
+
+
+def post_merge(call: Call) -> Answer:
+    """One merge."""
+    target, body = target_and_body(call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge)
+    _check_kept(call, False, "Merge operations only support squashed now.")
+    return Answer(encode_v1.merge_result(merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
     """One transplant; the message is in the query."""
-    target = _target(call, "transplantCommitsIntoBranch")
-    body = call.needed_json("transplantCommitsIntoBranch.transplant")
-    _check_kept(body, True, "Transplant operations only support unsquashed now.")
-    found = decode_transplant(merge_body(_without(body, "message")))
-    for hash_ in found.hashes:
-        plain_hash(hash_, "hashesToTransplant")
+    target, body = target_and_body(call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant)
+    _check_kept(call, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
-    return Answer(encode_v1.merge_result(transplant(call, target, found, CommitMeta(message) if message else None)))
+    return Answer(encode_v1.merge_result(transplant(call, target, body, CommitMeta(message) if message else None)))

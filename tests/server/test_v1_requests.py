@@ -1,0 +1,107 @@
+"""What a client of v1 is told of a request with several faults: recordings compare no messages, the original's published tests do."""
+
+from typing import NamedTuple
+
+import pytest
+
+from nessie_cli.model.references import NAME_RULE
+from tests.server.client import EMPTY
+
+BRANCH = "/api/v1/trees/branch/main"
+RULE_OF_HASHES = "Hash must consist of the hex representation of 4-32 bytes"
+
+
+class Write(NamedTuple):
+    verb: str
+    path: str
+    method: str
+    reference: str
+    body: str
+
+    @property
+    def no_hash(self) -> str:
+        return f"{self.method}.expectedHash: must not be null"
+
+    @property
+    def no_body(self) -> str:
+        return f"{self.method}.{self.body}: must not be null"
+
+
+WRITES = [
+    Write("PUT", BRANCH, "assignReference", "referenceName", "assignTo"),
+    Write("POST", f"{BRANCH}/commit", "commitMultipleOperations", "branchName", "operations"),
+    Write("POST", f"{BRANCH}/merge", "mergeRefIntoBranch", "branchName", "merge"),
+    Write("POST", f"{BRANCH}/transplant", "transplantCommitsIntoBranch", "branchName", "transplant"),
+]
+writes = pytest.mark.parametrize("write", WRITES, ids=lambda write: write.method)
+
+
+def refusal(client, verb: str, path: str, body=None, raw: bytes | None = None) -> str:
+    answer = client.send(verb, path, body, raw=raw)
+    assert (answer.status, answer.body["errorCode"]) == (400, "BAD_REQUEST")
+    message: str = answer.body["message"]
+    return message
+
+
+@writes
+@pytest.mark.parametrize("raw", [None, b"", b"null"])
+def test_a_missing_body_and_a_wrong_hash_are_told_together(client, write, raw):
+    assert refusal(client, write.verb, write.path, raw=raw) == f"{write.no_hash}, {write.no_body}"
+    wrong = f"{write.method}.expectedHash: {RULE_OF_HASHES}"
+    assert refusal(client, write.verb, f"{write.path}?expectedHash=xyz", raw=raw) == f"{wrong}, {write.no_body}"
+    assert refusal(client, write.verb, f"{write.path}?expectedHash={EMPTY}", raw=raw) == write.no_body
+
+
+@writes
+def test_a_wrong_name_is_told_with_the_rest(client, write):
+    wrong = f"{write.method}.{write.reference}: {NAME_RULE} - but was: a..b"
+    assert refusal(client, write.verb, write.path.replace("main", "a..b")) == f"{write.no_hash}, {wrong}, {write.no_body}"
+
+
+@writes
+def test_a_body_that_cannot_be_read_is_told_first_and_alone(client, write):
+    assert refusal(client, write.verb, write.path, raw=b"{").startswith("body: is not JSON: ")
+    for unread in ([], {}):
+        assert "expectedHash" not in refusal(client, write.verb, write.path, unread)
+
+
+def test_what_is_wrong_with_a_deletion_is_told_together(client):
+    assert refusal(client, "DELETE", BRANCH) == "deleteReference.expectedHash: must not be null"
+    both = f"deleteReference.expectedHash: must not be null, deleteReference.referenceName: {NAME_RULE} - but was: a..b"
+    assert refusal(client, "DELETE", BRANCH.replace("main", "a..b")) == both
+
+
+def test_a_good_body_without_the_hash_lacks_the_hash_alone(client):
+    body = {"type": "BRANCH", "name": "main", "hash": EMPTY}
+    assert refusal(client, "PUT", BRANCH, body) == "assignReference.expectedHash: must not be null"
+
+
+@pytest.mark.parametrize(("verb", "path"), [("PUT", "/api/v1/trees/tag/hello"), ("POST", "/api/v1/trees/tree")])
+@pytest.mark.parametrize("name", ["", "abc'", ".foo", "abc'def'..'blah", "abc'de..blah", "abc'de@{blah"])
+def test_a_wrong_name_in_a_reference_is_told_in_the_originals_words(client, verb, path, name):
+    told = f"Cannot construct instance of `org.projectnessie.model.ImmutableTag`, problem: {NAME_RULE} - but was: {name}\n"
+    assert refusal(client, verb, path, {"type": "TAG", "name": name, "hash": "0011223344556677"}).startswith(told)
+
+
+def test_a_wrong_hash_in_a_reference_is_told_in_the_originals_words(client):
+    told = refusal(client, "PUT", BRANCH, {"type": "BRANCH", "name": "main", "hash": "xyz"})
+    assert told.startswith("Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash with optional relative part must ")
+    assert " - but was: xyz\n" in told
+
+
+def test_an_unknown_type_of_reference_is_told_in_the_originals_words(client):
+    told = "Could not resolve type id 'FOOBAR' as a subtype of `org.projectnessie.model.Reference`"
+    assert told in refusal(client, "PUT", "/api/v1/trees/tag/hello", {"type": "FOOBAR", "name": "hello", "hash": "0011223344556677"})
+
+
+def test_what_a_reference_lacks_is_told_by_its_place(client):
+    assert refusal(client, "PUT", BRANCH, {"type": "BRANCH", "hash": EMPTY}) == "name: is missing"
+    assert refusal(client, "PUT", BRANCH, {"name": "main"}).startswith("type: is missing")
+    assert refusal(client, "PUT", BRANCH, ["main"]) == "must be an object, not a list"
+
+
+def test_a_body_with_the_attribute_that_v1_gave_up_is_read_and_its_hash_asked_for_first(client):
+    for verb, merged, rule in (("merge", {"fromHash": EMPTY}, "squashed"), ("transplant", {"hashesToTransplant": [EMPTY]}, "unsquashed")):
+        body = {"fromRefName": "main", "keepIndividualCommits": verb == "merge", **merged}
+        assert "expectedHash: must not be null" in refusal(client, "POST", f"{BRANCH}/{verb}", body)
+        assert f"only support {rule} now" in refusal(client, "POST", f"{BRANCH}/{verb}?expectedHash={EMPTY}", body)
