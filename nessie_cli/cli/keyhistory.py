@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nessie_cli.model import Content, ContentKey, KeyRange, LogEntry
+from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
 from nessie_cli.render.changes import Change, ChangeKind
 from nessie_cli.repository.base import Repository
 
@@ -54,7 +54,8 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change 
 
 def _partner(repository: Repository, entry: LogEntry, key: ContentKey, content: Content | None, *, came: bool) -> ContentKey | None:
     """The other key of a rename: the one that a content came from, or went to, in this commit."""
-    wanted = content.id if content else None
+    # The first commit of a history may be a large load, and nothing can have been renamed in it.
+    wanted = content.id if content and entry.parent != NO_ANCESTOR else None
     for item in repository.diff(entry.parent, entry.hash) if wanted else ():
         side, other = (item.before, item.after) if came else (item.after, item.before)
         if item.key != key and side and side.id == wanted and (other is None or other.id != wanted):

@@ -10,6 +10,7 @@ from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.references import print_references
+from nessie_cli.repository.base import Surveying
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _PATTERN = frozenset("*?[")
 """No reference name holds these: a word with one of them is a pattern."""
 SORTS = ("name", "time", "ahead", "behind")
+_PAGE = 64
 _EXPENSIVE = ("time", "ahead", "behind")
 
 
@@ -74,15 +76,42 @@ def _print(call: Invocation, found: Iterable[Reference], *, verbose: bool, singl
 def _found(call: Invocation, type_: ReferenceType, names: list[str], listed: Listed, *, verbose: bool) -> Iterable[Reference]:
     order = _order(listed.sort)
     key, descending = order or ("name", False)
-    metadata = verbose or key in _EXPENSIVE or listed.filter is not None
-    found: Iterator[Reference] = call.repository().references(type_, metadata=metadata)
+    repository = call.repository()
+    by_time = key == "time" and listed.filter is None and isinstance(repository, Surveying)
+    metadata = (verbose or key in _EXPENSIVE or listed.filter is not None) and not by_time
+    found: Iterable[Reference] = repository.references(type_, metadata=metadata)
     if names:
         found = (reference for reference in found if fnmatchcase(reference.name, names[0]))
+    for revision, wanted in ((listed.merged, True), (listed.no_merged, False)):
+        if revision is not None:
+            found = _merged(call, list(found), revision, wanted=wanted)
     for test in _tests(call, listed):
         found = filter(test, found)
+    if by_time:
+        return _by_time(repository, list(found), descending=descending, metadata=verbose or call.wants_json)  # type: ignore[arg-type]
     if order is None or order == ("name", False):
         return found
     return sorted(found, key=_KEYS[key], reverse=descending)
+
+
+def _by_time(repository: Surveying, found: list[Reference], *, descending: bool, metadata: bool) -> Iterator[Reference]:
+    """Only for what is printed it is found out how far it is from the default branch."""
+    times = repository.commit_times([reference.hash for reference in found])
+    found.sort(key=lambda reference: times[reference.hash], reverse=descending)
+    for first in range(0, len(found), _PAGE):
+        page = found[first : first + _PAGE]
+        yield from repository.with_metadata(page) if metadata else page
+
+
+def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
+    repository = call.repository()
+    commit = repository.resolve(call.revision(revision)).hash
+    if isinstance(repository, Surveying):
+        merged = repository.ancestors_among({reference.hash for reference in found}, commit)
+        return (reference for reference in found if (reference.hash in merged) == wanted)
+    # As texts they would be looked for among the names first.
+    into = CommitSpec(None, commit)
+    return (reference for reference in found if repository.is_ancestor(CommitSpec(None, reference.hash), into) == wanted)
 
 
 def _order(sort: str | None) -> tuple[str, bool] | None:
@@ -125,10 +154,6 @@ def _tests(call: Invocation, listed: Listed) -> Iterator[Callable[[Reference], b
         if revision is not None:
             commit = commit_of(revision)
             yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(commit, tip(reference)) == wanted  # type: ignore[misc]
-    for revision, wanted in ((listed.merged, True), (listed.no_merged, False)):
-        if revision is not None:
-            commit = commit_of(revision)
-            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(tip(reference), commit) == wanted  # type: ignore[misc]
     if listed.points_at is not None:
         at = commit_of(listed.points_at).hash
         yield lambda reference: reference.hash == at

@@ -7,7 +7,8 @@ its descendants, because a commit's time is always later than the times of all i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
@@ -53,6 +54,28 @@ def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
             return commit
         here = objects.commit(commit)
     return commit
+
+
+def ancestors_at(objects: Objects, commit: Id, heights: Iterable[int]) -> dict[int, Id]:
+    """What `ancestor_at` answers for each of many heights, the commits on the way to all of them read together: O(log commits) round trips."""
+    top = height_of(objects, commit)
+    found = {height: NO_COMMIT if height <= 0 else commit for height in heights}
+    waiting = {commit: sorted(height for height in found if 0 < height < top)}
+    waiting = {id_: wanted for id_, wanted in waiting.items() if wanted}
+    while waiting:
+        ways: list[tuple[Id, int, list[int]]] = []
+        for here, wanted in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
+            reached = jump_height(here.height)
+            near = bisect_right(wanted, reached)
+            ways += (here.jump, reached, wanted[:near]), (here.parents[0], here.height - 1, wanted[near:])
+        waiting = {}
+        for id_, reached, wanted in ways:
+            if wanted and wanted[-1] == reached:
+                found[wanted.pop()] = id_
+            if wanted:
+                # Two ways may lead to one commit: what is asked of it is then merged.
+                waiting[id_] = sorted([*waiting[id_], *wanted]) if id_ in waiting else wanted
+    return found
 
 
 def at_time(objects: Objects, commit: Id, time: int) -> Id:
@@ -106,6 +129,20 @@ def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
         a, b = (left.jump, right.jump) if left.jump != right.jump else (left.parents[0], right.parents[0])
         # Equal jumps may lie beyond the newest common commit, parents never do.
     return a
+
+
+def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> list[Id]:
+    """What `common_first_parent` answers for each of many pairs, both of a pair being of one height: O(log commits) round trips."""
+    found = list(pairs)
+    apart = [place for place, (a, b) in enumerate(found) if a != b]
+    while apart:
+        ids = list({id_ for place in apart for id_ in found[place]})
+        commits = dict(zip(ids, objects.commits(ids), strict=True))
+        for place in apart:
+            left, right = (commits[id_] for id_ in found[place])
+            found[place] = (left.jump, right.jump) if left.jump != right.jump else (left.parents[0], right.parents[0])
+        apart = [place for place in apart if found[place][0] != found[place][1]]
+    return [a for a, _ in found]
 
 
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:

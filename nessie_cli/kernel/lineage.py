@@ -7,7 +7,7 @@ merge are found by their mark (keylog.py). With the lines at hand a question cos
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
@@ -19,6 +19,14 @@ NEAR = 64
 _KEPT = 64
 _REMEMBERED = 4096
 _BATCH = 256
+_SPAN = 64
+
+
+_FEW = 8
+
+
+Merges = list[tuple[Id, tuple[Id, ...]]]
+"""Commits that merge, with their merge parents."""
 
 
 class _Line:
@@ -28,20 +36,58 @@ class _Line:
     """
 
     def __init__(self, tip: Id, top: int, bottom: int) -> None:
-        self._heights = [top]
-        self._ids = [tip]
-        self._bottom = bottom
+        self.tip = tip
+        self.top = top
+        self.bottom = bottom
+        # Never changed, only exchanged: several threads ask.
+        self._known = [(top, tip)]
+
+    def at(self, objects: Objects, height: int) -> Id:
+        """The commit of this height, which is not above the tip. O(log distance) to a commit above that was asked for."""
+        known = self._known
+        place = bisect_left(known, (height, b""))
+        above, id_ = known[place]
+        if above == height:
+            return id_
+        found = history.ancestor_at(objects, id_, height)
+        if len(known) < _REMEMBERED:
+            self._known = [*known[:place], (height, found), *known[place:]]
+        return found
+
+    def learn(self, objects: Objects, heights: Iterable[int]) -> None:
+        """Find many commits in few round trips, for the questions about these heights that follow."""
+        known = self._known
+        new = sorted({height for height in heights if self.bottom < height < self.top} - {height for height, _ in known})
+        found = history.ancestors_at(objects, self.tip, new[: max(0, _REMEMBERED - len(known))])
+        self._known = sorted([*known, *found.items()])
 
     def holds(self, objects: Objects, id_: Id, height: int) -> bool:
-        """Whether a commit of this height is on the line. O(log distance) to a commit above that was asked for."""
-        if not self._bottom < height <= self._heights[-1]:
-            return False
-        place = bisect_left(self._heights, height)
-        found = history.ancestor_at(objects, self._ids[place], height)
-        if self._heights[place] != height and len(self._heights) < _REMEMBERED:
-            self._heights.insert(place, height)
-            self._ids.insert(place, found)
-        return found == id_
+        """Whether a commit of this height is on the line."""
+        return self.bottom < height <= self.top and self.at(objects, height) == id_
+
+
+class _Lines:
+    """All ancestors of a commit: its own line, and the others, to be found by the heights that they have commits of."""
+
+    def __init__(self, objects: Objects, tip: Id) -> None:
+        self._objects = objects
+        self.first = _Line(tip, objects.commit(tip).height, 0)
+        self._tips = {tip}
+        self._others: dict[int, list[_Line]] = {}
+
+    def add(self, tip: Id, bottom: int) -> None:
+        """Add a line of which nothing is known yet. Lines do not overlap, so all of them are in O(commits / _SPAN) lists."""
+        line = _Line(tip, self._objects.commit(tip).height, bottom)
+        self._tips.add(tip)
+        for span in range((bottom + 1) // _SPAN, line.top // _SPAN + 1):
+            self._others.setdefault(span, []).append(line)
+
+    def hold(self, id_: Id) -> bool:
+        """Whether a commit is on one of the lines."""
+        if id_ in self._tips:
+            return True
+        height = self._objects.commit(id_).height
+        return any(line.holds(self._objects, id_, height) for line in (self.first, *self._others.get(height // _SPAN, ())))
 
 
 class Lineages:
@@ -52,7 +98,7 @@ class Lineages:
         self._near = near
         self._find_marked = find_marked
         self._merges: list[tuple[int, Id]] = []
-        self._lines: dict[Id, list[_Line]] = {}
+        self._lines: dict[Id, _Lines] = {}
 
     def is_ancestor(self, ancestor: Id, commit: Id) -> bool:
         """Whether `ancestor` is reachable over any parents; a commit is its own ancestor.
@@ -69,37 +115,61 @@ class Lineages:
             near = history.is_near_ancestor(self._objects, ancestor, commit, self._near)
             if near is not None:
                 return near
+        return self._known_lines(commit).hold(ancestor)
+
+    def ancestors_among(self, ids: Collection[Id], commit: Id) -> set[Id]:
+        """Those of many commits for which `is_ancestor` is true: O(log commits) round trips, and as much again for all merges of the store."""
+        trivial = {id_ for id_ in ids if id_ in (NO_COMMIT, commit)}
+        others = list(set(ids) - trivial) if commit != NO_COMMIT else []
+        if len(others) <= _FEW:
+            return trivial.union(id_ for id_ in others if self.is_ancestor(id_, commit))
+        lines = self._known_lines(commit)
+        lines.first.learn(self._objects, [found.height for found in self._objects.commits(others)])
+        return trivial.union(filter(lines.hold, others))
+
+    def _known_lines(self, commit: Id) -> _Lines:
+        found = self._lines.get(commit)
+        if found is None:
+            found = self._lines_of(commit)
             if len(self._lines) >= _KEPT:
                 self._lines = {}
-            self._lines[commit] = self._lines_of(commit)
-        return self._reached(self._lines[commit], ancestor)
+            self._lines[commit] = found
+        return found
 
-    def _lines_of(self, tip: Id) -> list[_Line]:
+    def _lines_of(self, tip: Id) -> _Lines:
         objects = self._objects
-        lines = [_Line(tip, objects.commit(tip).height, 0)]
-        for id_, parents in self._merges_newest_first():
+        lines = _Lines(objects, tip)
+        for merges in self._merges_newest_first():
+            forks = self._forks(lines.first, merges)
             # A merge is written before its descendants, so the lines that can lead to it are known by now.
-            if self._reached(lines, id_):
-                for parent in parents:
-                    if parent != NO_COMMIT and not self._reached(lines, parent):
-                        fork = history.common_first_parent(objects, parent, id_)
-                        lines.append(_Line(parent, objects.commit(parent).height, history.height_of(objects, fork)))
+            for id_, parents in merges:
+                if lines.hold(id_):
+                    for parent in parents:
+                        if parent != NO_COMMIT and not lines.hold(parent):
+                            fork = forks.get((id_, parent)) or history.common_first_parent(objects, parent, id_)
+                            lines.add(parent, history.height_of(objects, fork))
         return lines
 
-    def _reached(self, lines: Iterable[_Line], id_: Id) -> bool:
-        height = self._objects.commit(id_).height
-        return any(line.holds(self._objects, id_, height) for line in lines)
+    def _forks(self, line: _Line, merges: Merges) -> dict[tuple[Id, Id], Id]:
+        """Where the merge parents of those merges that are on a line have left it, found for all of them together."""
+        objects = self._objects
+        heights = {id_: objects.commit(id_).height for id_, _ in merges}
+        beside = objects.find_commits([parent for _, parents in merges for parent in parents])
+        line.learn(objects, [*heights.values(), *(commit.height for commit in beside.values())])
+        on_line = [(id_, parents) for id_, parents in merges if line.holds(objects, id_, heights[id_])]
+        pairs = [(id_, parent) for id_, parents in on_line for parent in parents if parent in beside and beside[parent].height <= heights[id_]]
+        forks = history.common_first_parents(objects, [(parent, line.at(objects, beside[parent].height)) for _, parent in pairs])
+        objects.find_commits(list(set(forks)))
+        return dict(zip(pairs, forks, strict=True))
 
-    def _merges_newest_first(self) -> Iterator[tuple[Id, tuple[Id, ...]]]:
-        """The commits of the store that merge, each with its merge parents."""
+    def _merges_newest_first(self) -> Iterator[Merges]:
+        """The commits of the store that merge, each with its merge parents, some at a time."""
         self._merges = found = self._refreshed()
         ids = [id_ for _, id_ in reversed(found)]
         for first in range(0, len(ids), _BATCH):
             batch = ids[first : first + _BATCH]
             commits = self._objects.find_commits(batch)
-            for id_ in batch:
-                if id_ in commits:
-                    yield id_, commits[id_].parents[1:]
+            yield [(id_, commits[id_].parents[1:]) for id_ in batch if id_ in commits]
 
     def _refreshed(self) -> list[tuple[int, Id]]:
         """What was known, oldest first, brought up to date from its end: the last numbers may have been given again after a failed write."""

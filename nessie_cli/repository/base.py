@@ -6,7 +6,7 @@ iterators that read as they are consumed. A verb that writes either did everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from msgspec import Struct
@@ -197,6 +197,20 @@ class Repository(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """Close."""
+
+
+@runtime_checkable
+class Surveying(Protocol):
+    """A repository that answers questions about many commits at once. The embedded one does; over a network each page comes complete."""
+
+    def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
+        """References with the metadata that `reference(name, metadata=True)` gives; O(log commits) round trips for all of them."""
+
+    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
+        """Those full hashes for which `is_ancestor(hash, descendant)` is true. Takes O(log commits) round trips, more with many merges."""
+
+    def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
+        """When these commits were made, in microseconds since 1970; 0 for the empty history. One round trip."""
 
 
 @runtime_checkable

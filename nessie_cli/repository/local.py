@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -16,7 +16,7 @@ from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import Decoded, Id, Objects
+from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Objects
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -51,6 +51,9 @@ CREATED = ".created"
 TREE = ".tree"
 DEMAND_EXPECTED = "require-expected-content"
 """Names of settings; those with a dot are facts of the repository, not for callers to set."""
+
+_REFERENCES = 32
+"""References of which the metadata are found out together: two such lots fill the first page of a listing."""
 
 NO_OPTIONS = MergeOptions()
 
@@ -117,13 +120,14 @@ class LocalRepository:
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`."""
         found = as_reference(self._revisions.reference(name))
-        return self._with_metadata(found) if metadata else found
+        return self.with_metadata([found])[0] if metadata else found
 
-    def _with_metadata(self, reference: Reference) -> Reference:
+    def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
+        """See `Surveying`."""
         default = self._store.reference(self.default_branch)
         if default is None:
             raise InvalidInput("Could not find default branch")
-        return reading.with_metadata(self._objects, reference, as_reference(default))
+        return reading.with_metadata(self._objects, references, as_reference(default))
 
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
         """See `Repository`."""
@@ -132,9 +136,11 @@ class LocalRepository:
         if first is not None and first.kind == ReferenceType.TAG:
             kinds = [ReferenceType.TAG]
         for index, kind in enumerate(kinds):
-            for stored in self._store.references(kind, prefix, start if index == 0 else ""):
-                reference = as_reference(stored)
-                yield self._with_metadata(reference) if metadata else reference
+            found = map(as_reference, self._store.references(kind, prefix, start if index == 0 else ""))
+            if not metadata:
+                yield from found
+            for batch in reading.batched(found, _REFERENCES) if metadata else ():
+                yield from self.with_metadata(batch)
 
     def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
         """See `Repository`."""
@@ -226,6 +232,17 @@ class LocalRepository:
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """See `Repository`."""
         return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
+
+    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
+        """See `Surveying`."""
+        found = self._lineages.ancestors_among([bytes.fromhex(hash_) for hash_ in hashes], bytes.fromhex(descendant))
+        return {id_.hex() for id_ in found}
+
+    def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
+        """See `Surveying`."""
+        ids = list({bytes.fromhex(hash_) for hash_ in hashes} - {NO_COMMIT})
+        times = {id_.hex(): commit.time for id_, commit in zip(ids, self._objects.commits(ids), strict=True)}
+        return {NO_COMMIT.hex(): 0, **times}
 
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """See `Repository`."""

@@ -208,6 +208,19 @@ def test_the_common_first_parent(chain: Chain) -> None:
     assert reads <= 6 * logarithm(chain)
 
 
+def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
+    heights = range(1, chain.length, chain.length // 100)
+    objects = chain.heap.objects()
+    found = history.ancestors_at(objects, chain.line[-1], heights)
+    assert found == {height: history.ancestor_at(objects, chain.line[-1], height) for height in heights}
+    assert chain.heap.trips <= 3 * logarithm(chain)
+    objects = chain.heap.objects()
+    chain_of = Lineages(objects, chain.heap.find_marked)
+    asked = [*chain.line[1 :: chain.length // 100], chain.merged, chain.side]
+    assert chain_of.ancestors_among(asked, chain.line[-1]) == {*asked} - {chain.side}
+    assert chain.heap.trips <= 12 * logarithm(chain)
+
+
 def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
     assert chain.reads(lambda objects: history.merge_base(objects, chain.side, chain.line[-1])) <= 10 + 3
     assert chain.reads(lambda objects: history.merge_base(objects, chain.line[-6], chain.line[-1])) <= 5 + 3

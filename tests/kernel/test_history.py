@@ -118,3 +118,23 @@ def test_commits_in_one_and_not_in_another(picks: list[tuple[int, int | None, in
 def test_the_jump_of_a_height_depends_on_nothing_else() -> None:
     # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two loses its last summand.
     assert [history.jump_height(h) for h in range(1, 17)] == [0, 1, 0, 3, 4, 3, 0, 7, 8, 7, 10, 11, 10, 7, 0, 15]
+
+
+@laws
+@given(PICKS, st.lists(st.integers(-1, 70)))
+def test_many_ancestors_at_once(picks: list[tuple[int, int | None, int]], heights: list[int]) -> None:
+    graph = Graph(picks)
+    for id_ in graph.ids[1:]:
+        line = graph.line(id_)
+        expected = {height: line[max(len(line) - 1 - max(height, 0), 0)] for height in heights}
+        assert history.ancestors_at(graph.objects(), id_, heights) == expected
+
+
+@laws
+@given(PICKS)
+def test_many_common_first_parents_at_once(picks: list[tuple[int, int | None, int]]) -> None:
+    graph = Graph(picks)
+    lengths = {id_: len(graph.line(id_)) for id_ in graph.ids}
+    pairs = [(a, b) for a in graph.ids for b in graph.ids if lengths[a] == lengths[b]]
+    expected = [next(id_ for id_ in graph.line(a) if id_ in set(graph.line(b))) for a, b in pairs]
+    assert history.common_first_parents(graph.objects(), pairs) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,17 @@ def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], ne
     for commit in graph.ids:
         for ancestor in graph.ids:
             assert lineages.is_ancestor(ancestor, commit) == (ancestor in graph.ancestors(commit))
+
+
+@laws
+@given(PICKS, st.sampled_from([1, 4, 64]), st.randoms(use_true_random=False))
+def test_many_questions_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+    graph = Graph(picks)
+    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    for commit in random.sample(graph.ids, min(len(graph.ids), 6)):
+        asked = random.sample(graph.ids, random.randint(0, len(graph.ids)))
+        assert lineages.ancestors_among(asked, commit) == set(asked) & graph.ancestors(commit)
+        assert all(lineages.is_ancestor(one, commit) == (one in graph.ancestors(commit)) for one in graph.ids)
 
 
 @laws
