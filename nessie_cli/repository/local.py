@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from msgspec import structs
 
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import ContentNotFound, InvalidInput, StoreNotFound, UnsupportedFormat
+from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
 from nessie_cli.kernel import history
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros
@@ -140,7 +140,14 @@ class LocalRepository:
             if not metadata:
                 yield from found
             for batch in reading.batched(found, _REFERENCES) if metadata else ():
-                yield from self.with_metadata(batch)
+                yield from self._described(batch)
+
+    def _described(self, batch: list[Reference]) -> Iterable[Reference]:
+        try:
+            return self.with_metadata(batch)
+        except DamagedObject:
+            # Those before the one that cannot be read are told.
+            return (self.with_metadata([reference])[0] for reference in batch)
 
     def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
         """See `Repository`."""
