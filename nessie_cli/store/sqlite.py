@@ -200,13 +200,15 @@ class SQLiteStore:
 
     @contextmanager
     def _transaction(self, request_id: str = "") -> Iterator[apsw.Cursor]:
-        session = self._session()
+        session = self._taken()
         try:
             with session.transaction() as cursor:
                 session.request_id = request_id or session.request_id
                 yield cursor
         except apsw.Error as error:
             raise failure(self._path, error, session.request_id if session.committing else "") from error
+        finally:
+            session.lock.release()
 
     # -- references, reflog, settings --------------------------------------------------------------------------------------------
 
@@ -276,11 +278,23 @@ class SQLiteStore:
         self._sessions.add(session)
         return session
 
+    def _taken(self) -> Session:
+        """The session of this thread, open, and with its lock: whoever takes it releases it."""
+        while True:
+            session = self._session()
+            session.lock.acquire()
+            if session.connection is not None:
+                return session
+            session.lock.release()
+
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        session = self._taken()
         try:
-            return self._session().cursor.execute(sql, values).fetchall()
+            return session.cursor.execute(sql, values).fetchall()
         except (apsw.Error, UnicodeDecodeError) as error:
             raise failure(self._path, error) from error
+        finally:
+            session.lock.release()
 
 
 class _StaleMove(Exception):

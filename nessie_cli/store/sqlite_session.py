@@ -11,9 +11,10 @@ child writes to it, and acknowledged commits are lost (tried). So connections ar
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from weakref import WeakSet
 
 import apsw
@@ -33,13 +34,18 @@ _SETUP = f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA 
 
 
 class Session:
-    """A connection with one cursor, used by one thread. `connection` is None once it has been closed."""
+    """A connection with one cursor, used by one thread. `connection` is None once it has been closed.
 
-    __slots__ = ("__weakref__", "_depth", "committing", "connection", "cursor", "request_id")
+    Its thread holds `lock` from looking at `connection` to the end of what it does with it: a fork in another thread leaves it open meanwhile.
+    """
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    __slots__ = ("__weakref__", "_depth", "committing", "connection", "cursor", "file", "lock", "request_id")
+
+    def __init__(self, connection: apsw.Connection, file: tuple[int, int]) -> None:
+        self.file = file
         self.connection: apsw.Connection | None = connection
         self.cursor = connection.cursor()
+        self.lock = threading.RLock()
         self.committing = False
         self.request_id = ""
         self._depth = 0
@@ -114,19 +120,20 @@ def connect(path: str, patience: float) -> Session:
         raise StoreNotFound(f"store {path}: there is no such file", path)
     if os.path.isdir(path):
         raise UnsupportedFormat(f"store {path}: is a folder, a store is a file")
-    if _file_of(path) in _inherited:
+    file = _file_of(path)
+    if file in _inherited:
         raise StoreUnavailable(f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process")
     try:
-        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), patience)
+        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), file, patience)
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        return _connect_unchanging(path, error)
+        return _connect_unchanging(path, file, error)
     except apsw.NotADBError as error:
         raise UnsupportedFormat(f"store {path}: this file is no nessie store") from error
     except apsw.Error as error:
         raise failure(path, error) from error
 
 
-def _set_up(connection: apsw.Connection, patience: float) -> Session:
+def _set_up(connection: apsw.Connection, file: tuple[int, int], patience: float) -> Session:
     try:
         connection.set_busy_handler(_Patience(patience))
         connection.execute(_SETUP).fetchall()
@@ -135,10 +142,10 @@ def _set_up(connection: apsw.Connection, patience: float) -> Session:
     except BaseException:
         connection.close(True)
         raise
-    return Session(connection)
+    return Session(connection, file)
 
 
-def _connect_unchanging(path: str, error: apsw.Error) -> Session:
+def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> Session:
     """In a folder that cannot be written SQLite cannot make its lock file, so the file is read as one that nobody changes meanwhile."""
     log = path + "-wal"
     if not os.access(path, os.R_OK):
@@ -149,7 +156,7 @@ def _connect_unchanging(path: str, error: apsw.Error) -> Session:
 
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), 0)
+        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), file, 0)
     except apsw.Error as again:
         raise failure(path, again) from again
 
@@ -182,10 +189,12 @@ def _file_of(path: str) -> tuple[int, int]:
 def _close_idle() -> None:
     """Before a fork. Their threads open new connections when they need them."""
     for session in list(_open):
-        if session.idle:
-            # An error: its thread is in the middle of a statement. Then it is inherited like one with an open transaction.
-            with suppress(apsw.Error):
+        # One that is in use is inherited, like one with an open transaction of this thread.
+        if session.idle and session.lock.acquire(blocking=False):
+            try:
                 session.close()
+            finally:
+                session.lock.release()
 
 
 def _disown() -> None:
@@ -194,8 +203,8 @@ def _disown() -> None:
 
     for session in list(_open):
         if session.connection is not None:
-            with suppress(OSError):
-                _inherited.add(_file_of(session.connection.filename))
+            # Noted when it was opened: a connection that another thread is using answers no question.
+            _inherited.add(session.file)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.connection))
             session.connection = None
     _open.clear()
