@@ -6,6 +6,7 @@ is drawn, and nothing at all is done where stderr is no terminal.
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ QUIET = 1.0
 """Seconds without a word after which the line comes."""
 _PACE = 0.2
 """Seconds between two looks at whether it is time."""
+_OF_THE_COMMAND = (signal.SIGINT, signal.SIGALRM)
+"""Signals that the command itself is to hear."""
 
 
 class Busy:
@@ -38,7 +41,13 @@ class Busy:
         """While this block runs, `what` is being done, such as "merging"."""
         if self._watcher is None and not self._ended.is_set():
             self._watcher = threading.Thread(target=self._watch, daemon=True)
-            self._watcher.start()
+            # The system gives a signal to any thread that takes it, and only in the main one it ends what the command waits for. A thread begins
+            # with the signals blocked that are blocked where it is started.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_COMMAND)
+            try:
+                self._watcher.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._what.append(what)
         try:
             yield
