@@ -142,7 +142,8 @@ def test_when_the_pager_has_gone_ctrl_c_ends_the_search_for_more(tmp_path):
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             # Before the pager has gone this one is its own business.
-            asked.append(os.kill(os.getpid(), signal.SIGINT))
+            asked.append(signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with os.fdopen(slave, "w") as out:
