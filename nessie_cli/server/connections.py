@@ -1,6 +1,10 @@
 """Connections: what uvicorn's protocol leaves open. Heads that are too large or never end, too many clients at once, and errors in Nessie's form.
 
 A head is a request's first line and its headers. What an application can limit (bodies) is limited there (`http.read_body`).
+
+A client that is hung up on while it sends may never see why: its system throws the answer away when it hears that nobody listens. So whoever is
+refused in the middle of a request is heard out, within limits: the server ends its own side, reads on into nothing, and hangs up when the client has
+done so or has fallen silent.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from nessie_cli.server.app import Server
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
-from nessie_cli.server.http import Limits
+from nessie_cli.server.http import HEARD_FOR, SILENCE, Limits, Receive, drain
 
 GRACE = 30
 """Seconds that requests have to finish when the server is told to stop."""
@@ -60,6 +64,8 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
+        self._refusal: tuple[int, str] | None = None
+        self._heard_until, self._heard = 0.0, 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As the base; beyond twice the number of connections nobody is even answered."""
@@ -78,10 +84,13 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """As the base, with an eye on heads that do not end."""
         self._chunk = len(data)
+        if self._refusal is not None:
+            self._hear()
+            return
         if self._in_head:
             self._head_bytes += self._chunk
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self._in_head and self._refusal is None and not self.transport.is_closing():
             if self._head_bytes > self.limits.head:
                 self._refuse(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
             elif self._timer is None:
@@ -99,9 +108,9 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
         head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if head > self.limits.head:
-            self.app = _refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
+            self.app = _refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes", self.limits)
         elif len(self.connections) > self.limits.connections:
-            self.app = _refusing(_TOO_MANY, "Too many clients are connected")
+            self.app = _refusing(_TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
 
@@ -109,6 +118,11 @@ class Connection(HttpToolsProtocol):
         """As the base."""
         self._chunk = 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """As the base; what came behind the last request that could be read is refused when its turn comes."""
+        super().on_response_complete()
+        self._answer_refusal()
 
     def send_400_response(self, msg: str) -> None:
         """The answer to what is no HTTP, in Nessie's form."""
@@ -134,15 +148,45 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer outside of any request, and hang up."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            # An answer is under way; another one in the middle of it would be read as a part of it.
-            self.transport.close()
+        """Answer outside of any request, behind the answers that are under way, and hang up. Nothing more is taken from the client."""
+        self._stop_timer()
+        self._refusal = status, message
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete and cycle.more_body and not cycle.response_started and not self.pipeline:
+            # It is this request's body that cannot be read.
+            cycle.disconnected, cycle.waiting_for_100_continue = True, False
+            cycle.message_event.set()
+            self._send_refusal(status, message)
+        else:
+            self._answer_refusal()
+
+    def _answer_refusal(self) -> None:
+        if self._refusal is None or self._heard_until or self.transport.is_closing():
             return
+        if self.cycle is None or self.cycle.response_complete:
+            self._send_refusal(*self._refusal)
+
+    def _send_refusal(self, status: int, message: str) -> None:
         headers, body = _refusal(status, message)
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
         self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body))
-        self.transport.close()
+        self._unset_keepalive_if_required()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._heard_until = self.loop.time() + HEARD_FOR
+        self._chunk = 0
+        self._hear()
+
+    def _hear(self) -> None:
+        """Leave what a refused client sends unread, and hang up when it has been heard out."""
+        if not self._heard_until:
+            return
+        self._stop_timer()
+        self._heard += self._chunk
+        if self._heard > self.limits.heard or self.loop.time() > self._heard_until:
+            self.transport.close()
+        else:
+            self._timer = self.loop.call_later(SILENCE, self.transport.close)
 
 
 def protocol(limits: Limits, ended: Callable[[], object] | None = None) -> type[Connection]:
@@ -157,8 +201,9 @@ def _refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], byte
     return [*headers, (b"retry-after", RETRY_AFTER.encode())] if status == _TOO_MANY else headers, body
 
 
-def _refusing(status: int, message: str) -> Callable[..., Awaitable[None]]:
-    async def answer(_: object, __: object, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+def _refusing(status: int, message: str, limits: Limits) -> Callable[..., Awaitable[None]]:
+    async def answer(scope: MutableMapping[str, Any], receive: Receive, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+        await drain(scope["headers"], receive, limits)
         headers, body = _refusal(status, message)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})

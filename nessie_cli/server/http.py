@@ -13,12 +13,11 @@ from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.streams import packed
 
 Headers = list[tuple[bytes, bytes]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 JSON = b"application/json"
-_DRAINED_FOR, _DRAINED = 20.0, 4
-"""Seconds, and times the largest body, for which a client that sends too much is heard out before it is told."""
-_PAUSE = 2.0
-"""Seconds after which a client that sends nothing more is told at once."""
+HEARD_FOR, SILENCE = 20.0, 2.0
+"""Seconds for which a client that is refused is heard out at most, and seconds without a byte after which it has said everything."""
 COMPRESSED_FROM = 2048
 """Answers of so many bytes are compressed for clients that take gzip."""
 
@@ -39,6 +38,11 @@ class Limits(NamedTuple):
     idle_seconds: float = 75.0
     connections: int = 1000
     writes: int = 1000
+
+    @property
+    def heard(self) -> int:
+        """Bytes for which a client that is refused is heard out at most."""
+        return 4 * self.body
 
     def shared_by(self, processes: int) -> Limits:
         """The limits of one of several processes."""
@@ -126,22 +130,22 @@ def too_large(problem: str) -> HttpFault:
     return HttpFault(413, f"body: {problem}", "BAD_REQUEST")
 
 
-async def drain(headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits) -> None:
+async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
     """Read on, for a while, what a client still sends of a body that is refused: one that is hung up on while it sends may never see the answer."""
     if header(headers, b"expect"):
         return
     size = 0
     with suppress(TimeoutError):
-        async with asyncio.timeout(_DRAINED_FOR):
-            while size <= _DRAINED * limits.body:
-                async with asyncio.timeout(_PAUSE):
+        async with asyncio.timeout(HEARD_FOR):
+            while size <= limits.heard:
+                async with asyncio.timeout(SILENCE):
                     message = await receive()
                 size += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body"):
                     return
 
 
-async def read_body(headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits) -> bytes:
+async def read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
     """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive."""
     announced = header(headers, b"content-length")
     if announced.isdigit() and int(announced) > limits.body:

@@ -54,9 +54,42 @@ def check(connection, status, word):
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["complete", "endless"])
 def test_a_head_that_is_too_large_is_refused(end):
     with limited(head=2000) as url, speaking(url) as connection:
-        # At once: who goes on sending to a server that has hung up may not hear its answer.
-        connection.sendall(CONFIG + b"x-long: " + b"y" * 5000 + end)
+        connection.sendall(CONFIG + b"x-long: " + b"y" * 5000)
+        if not end:
+            # The answer is on its way by now, and has to be there when the client has said everything.
+            for _ in range(100):
+                connection.sendall(b"y" * 50_000)
+        connection.sendall(end)
         check(connection, 431, "2000 bytes")
+
+
+def test_a_client_that_never_stops_is_not_heard_for_ever():
+    with limited(head=2000, body=100_000) as url, speaking(url) as connection:
+        connection.sendall(CONFIG + b"x-long: ")
+        with suppress(ConnectionResetError, BrokenPipeError):
+            while True:
+                connection.sendall(b"y" * 50_000)
+
+
+def test_what_came_before_a_head_that_is_too_large_is_answered_first():
+    with limited(head=2000) as url, speaking(url) as connection:
+        # More than the server takes in at once: the last head begins in the middle of something.
+        connection.sendall(3 * (CONFIG + b"\r\n") + CONFIG + b"x-long: " + b"y" * 1_000_000)
+        answers = b"".join(iter(lambda: connection.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
+        assert [answer[:3] for answer in answers] == [b"200", b"200", b"200", b"431"]
+
+
+def test_a_large_head_is_told_to_a_client_that_sends_a_body_behind_it():
+    with limited(head=2000) as url, speaking(url) as connection:
+        connection.sendall(POST + b"content-length: 3000000\r\nx-long: " + b"y" * 5000 + b"\r\n\r\n")
+        connection.sendall(b"y" * 3_000_000)
+        check(connection, 431, "2000 bytes")
+
+
+def test_a_body_in_pieces_that_are_none_is_refused():
+    with limited() as url, speaking(url) as connection:
+        connection.sendall(POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n" + b"y" * 1_000_000)
+        check(connection, 400, "Invalid HTTP")
 
 
 def test_a_first_line_that_is_too_long_is_refused():
