@@ -28,7 +28,7 @@ from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.shared import Board, Turn, one_at_a_time
 from nessie_cli.server.table import RouteTable
-from nessie_cli.server.tls import Tls
+from nessie_cli.server.tls import RenewedContext, Tls
 from nessie_cli.server.watched import tell_stderr
 from nessie_cli.server.worker import Worker
 from nessie_cli.server.workers import Team, listen
@@ -119,7 +119,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
 def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
     """What a server of this process is made of."""
     gate = open_gate(settings.security, repository)
-    tls = settings.tls.context() if settings.tls else None
+    tls = RenewedContext(settings.tls) if settings.tls else None
     return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None, gate, tls=tls)
 
 

@@ -1,14 +1,17 @@
-"""TLS of the server: certificate, private key and, where clients have to show certificates, who signs those; all PEM files."""
+"""TLS of the server: certificate, private key and, where clients have to show certificates, who signs those; all PEM files.
+
+A certificate lasts some weeks, a server longer: each client that comes is answered by what the files say then.
+"""
 
 from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
-from nessie_cli.server.watched import SECRET, read_guarded
+from nessie_cli.server.watched import SECRET, Tell, Watched, read_guarded, tell_stderr
 
 PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable that holds the password of an encrypted key; messages name it."""
@@ -28,7 +31,7 @@ class Tls(NamedTuple):
     def context(self) -> ssl.SSLContext:
         """What speaks TLS 1.2 and 1.3 for the server. Raises `InvalidInput` for unusable files, and `NotAllowed` for a key that others may read."""
         key = self.key or self.certificate
-        encrypted = b"ENCRYPTED" in read_guarded(key, SECRET, "TLS key")[0]
+        encrypted = b"ENCRYPTED" in read_guarded(key, SECRET, "TLS key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         password = self.password.reveal() if self.password else ""
@@ -44,6 +47,11 @@ class Tls(NamedTuple):
             self._demand_certificates(context, self.client_ca)
         return context
 
+    @property
+    def files(self) -> list[Path]:
+        """All files."""
+        return [path for path in (self.certificate, self.key, self.client_ca) if path is not None]
+
     @staticmethod
     def _demand_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
         try:
@@ -53,6 +61,32 @@ class Tls(NamedTuple):
         except OSError as error:
             raise InvalidInput(f"TLS client CA {client_ca}: cannot be read: {error.strerror}") from None
         context.verify_mode = ssl.CERT_REQUIRED
+
+
+class RenewedContext(ssl.SSLContext):
+    """The context of a server as its files are when a client comes. While they cannot be used, what they said before stays in force.
+
+    Who is connected stays so; a session of before the change is not resumed: the client proves itself to the new files.
+    """
+
+    def __new__(cls, tls: Tls, tell: Tell = tell_stderr) -> Self:  # noqa: ARG004 - those of __init__
+        """Made as every context for servers."""
+        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+
+    def __init__(self, tls: Tls, tell: Tell = tell_stderr) -> None:
+        """Raises as `Tls.context`."""
+        self._current = Watched(tls.files, tls.context, tell)
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """As the base; event loops begin every connection with it."""
+        return self._current.value().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 def _reason(error: ssl.SSLError, *, encrypted: bool, given: bool) -> str:

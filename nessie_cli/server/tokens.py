@@ -112,7 +112,7 @@ def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
 def list_tokens(path: Path) -> list[TokenEntry]:
     """The entries of a token file, in its order."""
     try:
-        return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT)[0])]
+        return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT))]
     except InvalidInput as error:
         raise InvalidInput(error.message if str(path) in error.message else f"{WHAT} {path}: {error.message}") from None
 
@@ -145,7 +145,7 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
     removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
     if not removed:
         raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
-    data, _ = read_guarded(path, SECRET, WHAT)
+    data = read_guarded(path, SECRET, WHAT)
     gone = {number for number, entry in _entries(data) if which in (entry.id, entry.name)}
     kept = b"".join(line for number, line in enumerate(data.splitlines(keepends=True), 1) if number not in gone)
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -30,8 +30,8 @@ def tell_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-def read_guarded(path: Path, forbidden: int, what: str) -> tuple[bytes, Stamp]:
-    """The bytes of a file and its stamp; raises `InvalidInput` for one that is missing, and `NotAllowed` for one that others may read or write."""
+def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
+    """The bytes of a file; raises `InvalidInput` for one that is missing, and `NotAllowed` for one that others may read or write."""
     try:
         # A pipe would hold the server up until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -47,49 +47,63 @@ def read_guarded(path: Path, forbidden: int, what: str) -> tuple[bytes, Stamp]:
         if found.st_size > _MOST_BYTES:
             raise InvalidInput(f"{what} {path}: is larger than {_MOST_BYTES} bytes")
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(), _stamp(found)
+            return file.read()
     finally:
         os.close(descriptor)
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode
+class Watched(Generic[T]):
+    """A value made from files, made again when one of them is another (its times, size, inode or mode). Each `value` looks at the file system once.
 
+    `make` raises a `NessieError` for files that cannot be used: at first to whoever makes this, later `tell` is told.
+    """
 
-class WatchedFile(Generic[T]):
-    """A value made from a file, made again when the file is another (its times, size, inode or mode). Each `value` looks at the file system once."""
-
-    def __init__(self, path: Path, forbidden: int, what: str, read: Callable[[bytes], T], tell: Tell = tell_stderr) -> None:
-        self._path, self._forbidden, self._what = path, forbidden, what
-        self._read, self._tell = read, tell
+    def __init__(self, paths: Sequence[Path], make: Callable[[], T], tell: Tell = tell_stderr) -> None:
+        self._paths, self._make, self._tell = paths, make, tell
         self._lock = threading.Lock()
-        self._seen: Stamp | None
-        data, self._seen = read_guarded(path, forbidden, what)
-        self._value = self._made(data)
+        # Looked at before they are read: what changes in between is read again.
+        self._seen = self._stamps()
+        self._value = make()
 
     def value(self) -> T:
-        """What the file says, or last said well."""
-        try:
-            stamp: Stamp | None = _stamp(self._path.stat())
-        except OSError:
-            stamp = None
-        if stamp != self._seen:
+        """What the files say, or last said well."""
+        stamps = self._stamps()
+        if stamps != self._seen:
             with self._lock:
-                self._renew(stamp)
+                self._renew(stamps)
         return self._value
 
-    def _renew(self, stamp: Stamp | None) -> None:
-        if stamp == self._seen:
+    def _stamps(self) -> tuple[Stamp | None, ...]:
+        return tuple(map(_stamp, self._paths))
+
+    def _renew(self, stamps: tuple[Stamp | None, ...]) -> None:
+        if stamps == self._seen:
             return
-        self._seen = stamp
+        self._seen = stamps
         try:
-            data, self._seen = read_guarded(self._path, self._forbidden, self._what)
-            self._value = self._made(data)
+            self._value = self._make()
         except NessieError as error:
             self._tell(f"{error.message}; what it said before stays in force")
 
-    def _made(self, data: bytes) -> T:
-        try:
-            return self._read(data)
-        except InvalidInput as error:
-            raise InvalidInput(f"{self._what} {self._path}: {error.message}") from None
+
+class WatchedFile(Watched[T]):
+    """A value that `read` makes from the bytes of one file, which must not be open to what is `forbidden`. `what` names it in messages."""
+
+    def __init__(self, path: Path, forbidden: int, what: str, read: Callable[[bytes], T], tell: Tell = tell_stderr) -> None:
+        def make() -> T:
+            data = read_guarded(path, forbidden, what)
+            try:
+                return read(data)
+            except InvalidInput as error:
+                raise InvalidInput(f"{what} {path}: {error.message}") from None
+
+        super().__init__([path], make, tell)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """What tells a file from what it was; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode

@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import ssl
 import subprocess
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -102,6 +104,77 @@ def test_clients_show_certificates_where_that_is_asked(authority):
         stranger = Authority(files.key.parent, "stranger").client("stranger-client")
         with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
             config_of(url, trusting(authority, stranger))
+
+
+@contextmanager
+def connected(url, context, session=None):
+    parts = urlsplit(url)
+    with (
+        socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as plain,
+        context.wrap_socket(plain, server_hostname=parts.hostname, session=session) as connection,
+    ):
+        yield connection
+
+
+def shown(url, authority, clients):
+    """The certificates that a server shows to clients that come now and are there at the same time: each worker gets some of them."""
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connected(url, trusting(authority))) for _ in range(clients)]
+        return {connection.getpeercert(binary_form=True) for connection in connections}
+
+
+def replace(files, others):
+    others.key.replace(files.key)
+    others.certificate.replace(files.certificate)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_renewed_certificate_is_shown_to_the_next_client(tmp_path, authority, workers):
+    create(str(tmp_path / "s.sqlite")).close()
+    files, renewed = authority.server(), authority.server("renewed")
+    old, new = (ssl.PEM_cert_to_DER_cert(found.certificate.read_text()) for found in (files, renewed))
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--workers", str(workers))
+    with started("--store", str(tmp_path / "s.sqlite"), *options) as (process, url):
+        parts = urlsplit(url)
+        kept = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=PATIENCE, context=trusting(authority))
+        kept.request("GET", "/api/v2/config")
+        assert kept.getresponse().read()
+        assert shown(url, authority, 2 * workers) == {old}
+        replace(files, renewed)
+        assert shown(url, authority, 2 * workers) == {new}
+        kept.request("GET", "/api/v2/config")
+        assert kept.getresponse().read()
+        kept.close()
+        files.certificate.write_text("hello")
+        assert shown(url, authority, 2 * workers) == {new}
+        said = process.stderr.readline()
+        assert str(files.certificate) in said
+        assert "PEM" in said
+        assert "stays in force" in said
+        replace(files, authority.server("again"))
+        assert shown(url, authority, 2 * workers).isdisjoint({old, new})
+
+
+def test_a_client_is_taken_by_the_authority_of_now_and_resumes_nothing(tmp_path, authority):
+    files, other = authority.server(), Authority(tmp_path, "other")
+    theirs, ours = authority.client(), other.client("their-client")
+    ca = tmp_path / "clients.pem"
+    ca.write_bytes(authority.certificate.read_bytes())
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-client-ca", str(ca))
+    with started("--store", "memory:", *options) as (_, url):
+        before = trusting(authority, theirs)
+        before.maximum_version = ssl.TLSVersion.TLSv1_2
+        with connected(url, before) as connection:
+            session = connection.session
+        with connected(url, before, session) as connection:
+            assert connection.session_reused
+        assert config_of(url, trusting(authority, theirs))[0] == 200
+        ca.write_bytes(other.certificate.read_bytes())
+        assert config_of(url, trusting(authority, ours))[0] == 200
+        with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
+            config_of(url, trusting(authority, theirs))
+        with pytest.raises((ssl.SSLError, OSError)), connected(url, before, session):
+            pass
 
 
 def test_tokens_over_tls(tmp_path, authority, now):
