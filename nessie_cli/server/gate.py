@@ -85,7 +85,7 @@ class Gate:
 
     def __init__(self, security: Security, tell: Tell = tell_stderr) -> None:
         security.check()
-        self._anonymous = security.anonymous
+        self.asks, self.anonymous = security.asks, security.anonymous
         self.open_metrics = security.open_metrics or not security.asks
         self._tokens = WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell) if security.tokens else None
         self._issuer = Issuer(security.jwt, tell) if security.jwt else None
@@ -96,7 +96,7 @@ class Gate:
         given = credentials(header(headers, b"authorization"))
         if given is not None:
             caller = await self._caller(given)
-        elif self._anonymous:
+        elif self.anonymous:
             caller = ANONYMOUS
         else:
             raise Unauthenticated(_WHO)

@@ -32,12 +32,21 @@ def manual(document: Json) -> str:
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}</p>",
         "<p>As a document for programs: <a href='/api/openapi.json'>openapi.json</a></p>",
     ]
+    parts.extend(_ways_in(document))
     for tag in document["tags"]:
         parts.append(f"<h2>{escape(tag['description'])}</h2>")
         parts.extend(_operations(document, tag["name"]))
     parts.append("<h2>Shapes</h2>")
     parts.extend(_shape(name, schema) for name, schema in sorted(document["components"]["schemas"].items()))
     return "\n".join([*parts, "</body></html>"])
+
+
+def _ways_in(document: Json) -> Iterator[str]:
+    """How callers show who they are; any one of the ways is enough."""
+    ways, schemes = document["security"], document["components"]["securitySchemes"]
+    told = ", or ".join(" and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways)
+    rows = "".join(f"<tr><td><code>{escape(name)}</code></td><td>{escape(found['description'])}</td></tr>" for name, found in schemes.items())
+    yield f"<h2>Who asks</h2><p>A request shows {told}.</p><table>{rows}</table>"
 
 
 def _operations(document: Json, tag: str) -> Iterator[str]:

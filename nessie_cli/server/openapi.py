@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nessie_cli import __version__
@@ -42,9 +42,22 @@ _REFUSALS: Mapping[str, str] = {
     "503": "the store is away; try again",
 }
 
+_SCHEMES: Mapping[str, Json] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the server's own, or a JSON Web Token of the issuer that it trusts."},
+    "basic": {"type": "http", "scheme": "basic", "description": "For clients that know nothing else: the password is a token, the user its name."},
+    "mutualTLS": {"type": "mutualTLS", "description": "A certificate that the authority of the server has signed. It lets in, and names nobody."},
+}
 
-def openapi() -> Json:
-    """The whole document."""
+
+def security(*, credentials: bool, anonymous: bool, certificates: bool) -> list[Json]:
+    """The ways in, any one of which is enough: whether credentials are read, whether none are needed, whether clients need certificates."""
+    ways: list[Json] = [{}] if anonymous or not credentials else []
+    ways += [{name: []} for name in ("bearer", "basic") if credentials]
+    return [{"mutualTLS": [], **way} for way in ways] if certificates else ways
+
+
+def openapi(ways: Sequence[Json] = ({},)) -> Json:
+    """The whole document. `ways` are those in which callers show who they are, as `security` makes them."""
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -57,8 +70,9 @@ def openapi() -> Json:
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": "v2", "description": "API version 2"}, {"name": "v1", "description": "API version 1, for older clients"}],
+        "security": list(ways),
         "paths": paths,
-        "components": {"schemas": schemas()},
+        "components": {"schemas": schemas(), "securitySchemes": dict(_SCHEMES)},
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache
+from ssl import CERT_REQUIRED
 
 from msgspec import json
 from starlette.applications import Starlette
@@ -18,7 +19,8 @@ from nessie_cli.server.identity import Unauthenticated
 from nessie_cli.server.jwt_keys import KeysUnavailable
 from nessie_cli.server.manual import manual
 from nessie_cli.server.metrics import text, total
-from nessie_cli.server.openapi import openapi
+from nessie_cli.server.openapi import openapi, security
+from nessie_cli.wire.encode import Json
 
 READY_WITHIN = 5.0
 """Seconds that the store has to answer when it is asked whether it is there."""
@@ -28,8 +30,8 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def pages(server: Server) -> Application:
     """The application that answers what is not below `/api/v1` and `/api/v2`."""
     # Made when somebody asks: a start should not wait for what few read.
-    described = cache(lambda: json.encode(openapi()))
-    page = cache(lambda: manual(openapi()))
+    described = cache(lambda: json.encode(openapi(_ways(server))))
+    page = cache(lambda: manual(openapi(_ways(server))))
 
     async def live(_: Request) -> Response:
         return _health([])
@@ -68,6 +70,16 @@ def pages(server: Server) -> Application:
             Route("/q/openapi", api_description),
             Route("/api/docs", api_manual),
         ]
+    )
+
+
+def _ways(server: Server) -> list[Json]:
+    """How the callers of a server show who they are."""
+    gate, tls = server.gate, server.tls
+    return security(
+        credentials=gate is not None and gate.asks,
+        anonymous=gate is None or gate.anonymous,
+        certificates=tls is not None and tls.verify_mode is CERT_REQUIRED,
     )
 
 

@@ -76,6 +76,7 @@ class RenewedContext(ssl.SSLContext):
     def __init__(self, tls: Tls, tell: Tell = tell_stderr) -> None:
         """Raises as `Tls.context`."""
         self._current = Watched(tls.files, tls.context, tell)
+        self.verify_mode = self._current.value().verify_mode
 
     def wrap_bio(
         self,

@@ -94,6 +94,21 @@ def test_health_and_the_description_are_open_and_metrics_are_not(server):
     assert ada.get("/q/metrics").status == 200
 
 
+@pytest.mark.parametrize(("anonymous", "ways"), [(False, [{"bearer": []}, {"basic": []}]), (True, [{}, {"bearer": []}, {"basic": []}])])
+def test_the_description_says_how_callers_show_who_they_are(tmp_path, anonymous, ways):
+    with guarded(tmp_path, anonymous=anonymous) as server:
+        nobody = server.as_("")
+        document = nobody.get("/api/openapi.json").body
+        assert document["security"] == ways
+        assert {name: found["type"] for name, found in document["components"]["securitySchemes"].items()} == {
+            "bearer": "http",
+            "basic": "http",
+            "mutualTLS": "mutualTLS",
+        }
+        shown = "nothing, or <code>bearer</code>" if anonymous else "A request shows <code>bearer</code>, or <code>basic</code>."
+        assert shown in nobody.get("/api/docs", accept="text/html").raw.decode()
+
+
 def test_metrics_are_open_where_that_is_meant(tmp_path):
     (tmp_path / "tokens").touch(0o600)
     with connect("memory:") as repository:

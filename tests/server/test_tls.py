@@ -36,10 +36,14 @@ def trusting(authority, files=None):
 
 def config_of(url, context, headers=None):
     """The status and JSON of a request for the configuration."""
+    return answer_of(url, context, "/api/v2/config", headers)
+
+
+def answer_of(url, context, path, headers=None):
     parts = urlsplit(url)
     connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=PATIENCE, context=context)
     try:
-        connection.request("GET", "/api/v2/config", headers=headers or {})
+        connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
     finally:
@@ -99,6 +103,7 @@ def test_clients_show_certificates_where_that_is_asked(authority):
     options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-client-ca", str(authority.certificate))
     with started("--store", "memory:", *options) as (_, url):
         assert config_of(url, trusting(authority, client))[0] == 200
+        assert answer_of(url, trusting(authority, client), "/api/openapi.json")[1]["security"] == [{"mutualTLS": []}]
         with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
             config_of(url, trusting(authority))
         stranger = Authority(files.key.parent, "stranger").client("stranger-client")
