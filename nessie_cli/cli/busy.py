@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from nessie_cli.render.busy import Busy
+    from nessie_cli.render.busy import Busy, Work
     from nessie_cli.repository.base import Repository
 
 WORDS: Mapping[str, str] = {
@@ -56,17 +56,20 @@ class _WatchedRepository:
         what = WORDS.get(name, OTHERWISE) + self._where
 
         def verb(*args: Any, **named: Any) -> Any:
-            with self._busy.at_work(what):
+            work = self._busy.at_work(what)
+            with work:
                 answer = found(*args, **named)
-            return self._each(answer, what) if isinstance(answer, Iterator) else answer
+            return _each(answer, work) if isinstance(answer, Iterator) else answer
 
         return verb
 
-    def _each(self, answer: Iterator[Any], what: str) -> Iterator[Any]:
-        end = object()
-        while True:
-            with self._busy.at_work(what):
-                found = next(answer, end)
-            if found is end:
-                return
-            yield found
+
+def _each(answer: Iterator[Any], work: Work) -> Iterator[Any]:
+    end = object()
+    while True:
+        with work:
+            found = next(answer, end)
+        if found is end:
+            return
+        work.counted += 1
+        yield found

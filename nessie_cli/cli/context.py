@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
+    from nessie_cli.model.progress import Progress
     from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
@@ -152,7 +153,8 @@ class Invocation:
 
             url = self.store_url()
             with self.at_work("opening the store"):
-                repository = connect(url, who=self.who(), access=self.access(url))
+                tell = self._busy.tell if self._busy else None
+                repository = connect(url, who=self.who(), access=self.access(url), progress=tell)
             self._repository = self._hooked(self._watched(repository))
         return self._repository
 
@@ -172,9 +174,12 @@ class Invocation:
 
         return Busy(sys.stderr)
 
-    def at_work(self, what: str) -> AbstractContextManager[None]:
-        """While this block runs, `what` is told on the terminal once it takes over a second."""
-        return self._busy.at_work(what) if self._busy else nullcontext()
+    def at_work(self, what: str) -> AbstractContextManager[Progress]:
+        """While this block runs, `what` is told on the terminal once it takes over a second, and how far it is, where the block tells.
+
+        The block may be entered again.
+        """
+        return self._busy.at_work(what) if self._busy else nullcontext(_unheard)
 
     def batch_file(self) -> BatchFile:
         """The workspace's batch; raises `StoreNotFound` where there is no workspace."""
@@ -356,3 +361,7 @@ class Invocation:
             write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')
             raise
         write("]}\n")
+
+
+def _unheard(_done: int, _total: int | None) -> None:
+    """Nobody listens."""

@@ -32,6 +32,7 @@ from nessie_cli.kernel.objects import (
     object_id,
 )
 from nessie_cli.model import Problem, ProblemKind
+from nessie_cli.model.progress import Progress, told
 
 Scanned = tuple[Id, int, bytes | str]
 """An object's id, kind and raw bytes; a text instead of bytes is the reason why they could not be read."""
@@ -67,19 +68,28 @@ class _Known:
         self.bad: set[Id] = set()
 
 
-def check(scan: Scan, fetch: Fetch, marks: Iterable[tuple[bytes, Id]], references: Sequence[tuple[str, Id]]) -> Iterator[Problem]:
+def check(
+    scan: Scan,
+    fetch: Fetch,
+    marks: Iterable[tuple[bytes, Id]],
+    references: Sequence[tuple[str, Id]],
+    *,
+    progress: Progress | None = None,
+    count: int = 0,
+) -> Iterator[Problem]:
     """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store.
 
     The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
+    Each object is looked at twice; `count` is how many there are, and `progress` hears how many of these looks are done.
     """
     known = _Known()
     cache = Decoded()
     marked = {mark + id_ for mark, id_ in marks}
-    for id_, kind, data in scan():
+    for id_, kind, data in told(scan(), progress, 2 * count):
         if problem := _take(known, id_, kind, data):
             known.bad.add(id_)
             yield problem
-    for id_, kind, data in scan():
+    for id_, kind, data in told(scan(), progress, 2 * count, count):
         if id_ in known.bad or isinstance(data, str):
             continue
         if kind == Kind.NODE:

@@ -7,7 +7,7 @@ dozen bytes for each. `apply_batch` judges the batch against the expected state 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import NO_ID, Id, Objects, format_content_id
 from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
+from nessie_cli.model.progress import Progress, told
 
 NewId = Callable[[], bytes]
 """Makes a new content id: 16 random bytes of a UUID."""
@@ -63,10 +64,12 @@ class Change(Struct, frozen=True, gc=False):
 class Batch:
     """Operations, validated one by one and reduced to records; their values are pending in `objects`."""
 
-    def __init__(self, objects: Objects, operations: Iterable[Operation]) -> None:
+    def __init__(self, objects: Objects, operations: Iterable[Operation], progress: Progress | None = None) -> None:
         self._objects = objects
         self.changes: dict[bytes, Change] = {}
-        for operation in operations:
+        # Each is read now and judged later.
+        total = 2 * len(operations) if isinstance(operations, Sized) else None
+        for operation in told(operations, progress, total):
             self._add(operation)
         if not self.changes:
             raise InvalidInput("Commit operations must not be empty")
@@ -134,17 +137,19 @@ class _Judge:
         self.added: dict[bytes, bytes] = {}
         self.conflicts: list[KeyConflict] = []
 
-    def judge(self) -> None:
+    def judge(self, progress: Progress | None) -> None:
         rules = {Action.PUT: self._put, Action.AGAIN: self._again, Action.DELETE: self._delete, Action.UNCHANGED: self._unchanged}
-        # The order in which the original reports conflicts.
-        for action in (Action.DELETE, Action.UNCHANGED, Action.AGAIN, Action.PUT):
-            for key, change in self._changes.items():
-                if change.action is action:
-                    rules[action](key, change, self._expected_state.get(key), self._head_state.get(key))
+        for key, change in told(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
+            rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
         gone = {key for key, change in self._changes.items() if change.action in (Action.DELETE, Action.AGAIN)}
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
         self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
+
+    def _in_order(self) -> Iterator[tuple[bytes, Change]]:
+        """The changes in the order in which the original reports conflicts."""
+        for action in (Action.DELETE, Action.UNCHANGED, Action.AGAIN, Action.PUT):
+            yield from ((key, change) for key, change in self._changes.items() if change.action is action)
 
     def _conflict(self, type_: ConflictType | None, key: bytes, expected: bytes | None, actual: bytes | None, proposed: bytes | None) -> None:
         if type_ is not None:
@@ -243,12 +248,14 @@ def _plain(key: bytes) -> str:
     return decode_key(key).plain
 
 
-def apply_batch(objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool = False) -> Applied:
+def apply_batch(
+    objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool = False, progress: Progress | None = None
+) -> Applied:
     """Judge a batch against the roots of the expected state and of HEAD; without conflicts the new state is drafted.
 
     Raises `InvalidInput` for what no state of the branch could make right. O(operations · log keys).
     """
     judge = _Judge(objects, batch, expected, head, new_id, demand_expected=demand_expected)
-    judge.judge()
+    judge.judge(progress)
     root = head if judge.conflicts else edit(objects, head, judge.edits)
     return Applied(root, judge.operations, judge.added, judge.conflicts)

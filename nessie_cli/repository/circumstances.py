@@ -6,16 +6,21 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from nessie_cli.model.progress import Progress
 from nessie_cli.repository.judging import Judge
 
 
 class Circumstances(Struct, frozen=True):
-    """What the kernel must not know by itself: who writes, the clock (microseconds), randomness, and who judges what is written."""
+    """What the kernel must not know by itself: who writes, the clock (microseconds), randomness.
+
+    `judge` decides about what is written; `progress` hears how far a long verb is.
+    """
 
     who: str
     clock: Callable[[], int]
     random: Callable[[int], bytes]
     judge: Judge | None = None
+    progress: Progress | None = None
 
     def new_content_id(self) -> bytes:
         """A random UUID (version 4), as bytes."""

@@ -37,7 +37,7 @@ def commit(
     objects = branches.objects(spill=not request.dry_run)
     first = branches.find(request.branch, "commit")
     seen = branches.expected(objects, first, request.expected_hash)
-    batch = Batch(objects, operations)
+    batch = Batch(objects, operations, circumstances.progress)
 
     def attempt(branch: StoredReference) -> tuple[Id | None, CommitResult]:
         # The expected commit stays an ancestor unless somebody assigned the branch elsewhere.
@@ -50,6 +50,7 @@ def commit(
             root_of(objects, head),
             circumstances.new_content_id,
             demand_expected=demand_expected,
+            progress=circumstances.progress,
         )
         if applied.conflicts:
             raise conflict_error(branches, objects, branch, expected, applied.conflicts)

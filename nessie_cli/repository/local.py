@@ -11,9 +11,9 @@ from msgspec import structs
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
-from nessie_cli.kernel import history
+from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.commits import from_micros
+from nessie_cli.kernel.commits import from_micros, root_of
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Objects
@@ -34,6 +34,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
+from nessie_cli.model.progress import told
 from nessie_cli.repository import protection, reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
@@ -181,10 +182,14 @@ class LocalRepository:
         first = self._commit_id(start)
         last = self._revisions.commit_id(until) if until else None
         walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
-        for id_, commit in walk:
+        for id_, commit in told(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
             if id_ == last:
                 return
+
+    def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
+        """How many commits lie along first parents, where somebody hears how far a walk along them is."""
+        return self._objects.commit(commit).height if self._at.progress is not None and not all_parents and commit != NO_COMMIT else None
 
     def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
         """See `Repository`."""
@@ -204,7 +209,9 @@ class LocalRepository:
 
     def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
         """See `Repository`."""
-        return reading.entries(self._objects, self._commit_id(at), keys, content=content)
+        id_ = self._commit_id(at)
+        count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
+        return iter(told(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`."""
@@ -340,7 +347,9 @@ class LocalRepository:
             for found in self._store.scan():
                 yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
 
-        return check(scan, self._store.get, self._store.scan_marks(), references)
+        progress = self._at.progress
+        count = self._store.count() if progress is not None else 0
+        return check(scan, self._store.get, self._store.scan_marks(), references, progress=progress, count=count)
 
     def version(self) -> Hashable | None:
         """See `Watched`."""

@@ -19,23 +19,32 @@ from nessie_cli.kernel.merging import Wishes, combine
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
+from nessie_cli.model.progress import Progress, told
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.judging import ask
+from nessie_cli.repository.reading import batched
 from nessie_cli.repository.writing import Branch
 from nessie_cli.store.base import Move, StoredReference
+
+_AT_ONCE = 1000
+"""Contents of the answer that are read together."""
 
 Attempt = Callable[[StoredReference], tuple[Id | None, MergeResult]]
 """Drafts on a branch as it was found: the new HEAD (None: nothing to write) and the answer."""
 
 
 class Place(NamedTuple):
-    """Where a merge or transplant happens: the branch as found, the expected hash of the caller, the merge base (None: transplant)."""
+    """Where a merge or transplant happens: the branch as found, the expected hash of the caller, the merge base (None: transplant).
+
+    `progress` hears how far it is.
+    """
 
     branch: StoredReference
     expected_hash: str | None
     base: Id | None
+    progress: Progress | None = None
 
 
 def merge(
@@ -53,11 +62,11 @@ def merge(
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         expected = branches.expected(objects, branch, options.expected_hash)
         base = _base(objects, branch, from_, unrelated=options.unrelated)
-        place = Place(branch, options.expected_hash, base)
+        place = Place(branch, options.expected_hash, base, circumstances.progress)
         if base == from_:
             return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
-        outcome = _combine_merge(objects, branch.target, from_, base, wishes, follow_renames=options.follow_renames)
+        outcome = _combine_merge(objects, place, from_, wishes, follow_renames=options.follow_renames)
         ask(circumstances.judge, objects, branch.name, root_of(objects, branch.target), outcome.as_wished())
         if not outcome.namespace_conflicts:
             wishes.check_all_used()
@@ -96,9 +105,9 @@ def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: b
     return base
 
 
-def _combine_merge(objects: Objects, head: Id, source: Id, base: Id, wishes: Wishes, *, follow_renames: bool) -> Outcome:
-    roots = [root_of(objects, commit) for commit in (base, head, source)]
-    triples = [Triple(*found) for found in tree.three_way(objects, *roots)]
+def _combine_merge(objects: Objects, place: Place, source: Id, wishes: Wishes, *, follow_renames: bool) -> Outcome:
+    roots = [root_of(objects, commit) for commit in (place.base or NO_COMMIT, place.branch.target, source)]
+    triples = [Triple(*found) for found in told(tree.three_way(objects, *roots), place.progress, None)]
     renames = Renames(objects, triples, roots[0], roots[1])
     return combine(objects, triples, roots[1], wishes, renames, follow_renames=follow_renames)
 
@@ -131,7 +140,9 @@ def answer(
     """The answer for these decisions, with the contents of both sides; `head` is the new HEAD or None."""
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target) if r]
-    contents: dict[bytes | None, Content] = dict(zip(records, objects.contents(records), strict=True)) if records else {}
+    contents: dict[bytes | None, Content] = {}
+    for some in batched(told(records, place.progress, len(records)), _AT_ONCE):
+        contents.update(zip(some, objects.contents(some), strict=True))
     return MergeResult(
         target_branch=place.branch.name,
         effective_target_hash=place.branch.target.hex(),

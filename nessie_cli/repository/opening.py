@@ -18,6 +18,7 @@ from nessie_cli.store.base import Move, Store, Write
 from nessie_cli.store.opening import create_store, open_store
 
 if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
     from nessie_cli.repository.access import Access
 
 Clock = Callable[[], int]
@@ -28,19 +29,28 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def connect(url: str, *, who: str = "", access: Access | None = None, clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
+def connect(
+    url: str,
+    *,
+    who: str = "",
+    access: Access | None = None,
+    progress: Progress | None = None,
+    clock: Clock = _now,
+    random: Randomness = os.urandom,
+) -> Repository:
     """Open the repository at a URL.
 
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie
-    server, reached as `access` says. `who` is the committer of what is written (a server decides for itself); `clock` gives microseconds
-    since 1970, `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where nothing is there (see `create`),
-    `StoreUnavailable` where it cannot be used.
+    server, reached as `access` says. `who` is the committer of what is written (a server decides for itself). `progress` is called, often, with how
+    much a long verb has done and how much there is (None where nobody knows; a server does not tell). `clock` gives microseconds since 1970,
+    `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where nothing is there (see `create`), `StoreUnavailable`
+    where it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    circumstances = Circumstances(who, clock, random)
+    circumstances = Circumstances(who, clock, random, progress=progress)
     if url.startswith(("http://", "https://")):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote

@@ -34,9 +34,11 @@ def transplant(
 
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         branches.expected(objects, branch, options.expected_hash)
-        place = Place(branch, options.expected_hash, None)
+        place = Place(branch, options.expected_hash, None, circumstances.progress)
         replay = _Replay(objects, branch, options, circumstances)
-        for commit in commits:
+        for number, commit in enumerate(commits):
+            if circumstances.progress is not None:
+                circumstances.progress(number, len(commits))
             replay.apply(commit, alone=len(commits) == 1)
         raise_conflicts(branches, objects, place, replay.total, commits[-1])
         replay.wishes.check_resolutions_used()

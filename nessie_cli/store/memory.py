@@ -57,6 +57,11 @@ class MemoryStore:
             found = list(self._objects.items())
         return (StoredObject(id_, kind_, data) for id_, (kind_, _, data) in found if kind in (None, kind_))
 
+    def count(self) -> int:
+        """How many objects there are."""
+        with self._lock:
+            return len(self._objects)
+
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Store objects that no reference needs yet."""
         with self._transaction():

@@ -150,6 +150,11 @@ class SQLiteStore:
                 except ValueError as error:
                     yield DamagedId(id_ or b"", kind_, str(error))
 
+    def count(self) -> int:
+        """How many objects there are."""
+        rows: list[tuple[int]] = self._rows("SELECT count(*) FROM objects", ())
+        return rows[0][0]
+
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Store objects that no reference needs yet, some thousand at a time: when it fails, those before are there."""
         rest = iter(objects)

@@ -23,6 +23,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.model.progress import Progress, told
 from nessie_cli.wire.guards import CONTENT_GUARDS, CommitMetaGuard, ContentGuard, KeyGuard, KeyOperationGuard, PutGuard, check
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 
@@ -166,24 +167,24 @@ def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
     return () if one is None else (one,)
 
 
-def decode_operation_list(data: Any, path: str, *, allow_unknown: bool = False) -> list[Operation]:
+def decode_operation_list(data: Any, path: str, *, allow_unknown: bool = False, progress: Progress | None = None) -> list[Operation]:
     """A list of at least one operation."""
     if not isinstance(data, list):
         raise fault(path, f"must be a list, not {describe(data)}")
     if not data:
         raise fault(path, "holds no operation")
-    return [decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(data)]
+    return [decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(told(data, progress, len(data)))]
 
 
 def decode_operations(data: Any, *, allow_unknown: bool = False) -> tuple[CommitMeta, list[Operation]]:
     """The body of a commit: `commitMeta` and `operations`, both required."""
-    meta, operations = _operations(data, allow_unknown=allow_unknown)
+    meta, operations = _operations(data, allow_unknown=allow_unknown, progress=None)
     if meta is None:
         raise fault("commitMeta", "is missing")
     return meta, operations
 
 
-def _operations(data: Any, *, allow_unknown: bool) -> tuple[CommitMeta | None, list[Operation]]:
+def _operations(data: Any, *, allow_unknown: bool, progress: Progress | None) -> tuple[CommitMeta | None, list[Operation]]:
     if not isinstance(data, dict):
         raise fault("", f"must be an object, not {describe(data)}")
     if data.get("operations") is None:
@@ -191,7 +192,7 @@ def _operations(data: Any, *, allow_unknown: bool) -> tuple[CommitMeta | None, l
     meta = data.get("commitMeta")
     return (
         None if meta is None else decode_commit_meta(meta),
-        decode_operation_list(data["operations"], "operations", allow_unknown=allow_unknown),
+        decode_operation_list(data["operations"], "operations", allow_unknown=allow_unknown, progress=progress),
     )
 
 
@@ -207,7 +208,9 @@ def decode_content(data: str | bytes, place: str, *, allow_unknown: bool = False
         raise fault(place, error.message) from None
 
 
-def decode_batch(data: str | bytes, place: str, *, allow_unknown: bool = False) -> tuple[CommitMeta | None, list[Operation]]:
+def decode_batch(
+    data: str | bytes, place: str, *, allow_unknown: bool = False, progress: Progress | None = None
+) -> tuple[CommitMeta | None, list[Operation]]:
     """A batch of operations: `{"commitMeta", "operations"}` (metadata may be left out), a list, or JSON lines, one operation a line.
 
     `place` is the file it came from. A fault names the index or the line of the operation. Whether keys occur twice is not looked at.
@@ -216,21 +219,22 @@ def decode_batch(data: str | bytes, place: str, *, allow_unknown: bool = False) 
     value, end = parse_first(text, place)
     try:
         if isinstance(value, dict) and text[end:].strip() and "operations" not in value:
-            return None, _decode_lines(text, allow_unknown=allow_unknown)
+            return None, _decode_lines(text, allow_unknown=allow_unknown, progress=progress)
         if text[end:].strip():
             value = parse_json(text)
         if isinstance(value, list):
-            return None, decode_operation_list(value, "", allow_unknown=allow_unknown)
+            return None, decode_operation_list(value, "", allow_unknown=allow_unknown, progress=progress)
         if isinstance(value, dict) and "type" in value:
             return None, [decode_operation(value, "", allow_unknown=allow_unknown)]
-        return _operations(value, allow_unknown=allow_unknown)
+        return _operations(value, allow_unknown=allow_unknown, progress=progress)
     except InvalidInput as error:
         raise fault(place, error.message) from None
 
 
-def _decode_lines(text: str, *, allow_unknown: bool) -> list[Operation]:
+def _decode_lines(text: str, *, allow_unknown: bool, progress: Progress | None) -> list[Operation]:
     found: list[Operation] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    lines = text.split("\n")
+    for number, line in enumerate(told(lines, progress, len(lines)), 1):
         if not line.strip():
             continue
         try:

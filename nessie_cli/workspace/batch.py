@@ -121,7 +121,7 @@ class BatchFile:
     A writer waits for another one in a block of `waiting`.
     """
 
-    def __init__(self, workspace: Workspace, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+    def __init__(self, workspace: Workspace, waiting: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._workspace = workspace
         self._waiting = waiting
 

@@ -64,7 +64,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> Iterator[None]:
+def locked(path: Path, waiting: Callable[[], AbstractContextManager[object]] = nullcontext) -> Iterator[None]:
     """Hold the lock file `path`; another process that wants it waits, in a block of `waiting`. The system lets go of it when a process ends.
 
     Raises `NotAllowed` within a hook that the holder of the lock waits for: both would wait forever.

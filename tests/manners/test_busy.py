@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import sqlite3
 import subprocess
@@ -11,6 +12,8 @@ import time
 from contextlib import closing, contextmanager
 
 import pytest
+
+from nessie_cli.render.busy import Busy, Seen
 
 ERASED = re.compile(r"\x1b\[2K")
 LONGER = 2.5
@@ -52,6 +55,58 @@ def test_what_a_command_waits_for_is_shown_and_taken_away(ordinary, start, locke
     assert "late" in ERASED.split(last)[-1]
 
 
+PERCENT = re.compile(r"(\d{1,3})% 0:0\d:\d\d")
+
+
+def percentages(shown: str) -> list[int]:
+    return [int(match[1]) for match in PERCENT.finditer(shown)]
+
+
+def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinary, start):
+    many = [{"type": "PUT", "key": {"elements": [f"{n}"]}, "content": {"type": "NAMESPACE", "elements": [f"{n}"]}} for n in range(1500)]
+    (ordinary.folder / "many.json").write_text(json.dumps(many))
+    with store_locked(ordinary):
+        running = start(ordinary, "commit", "--batch", "many.json", "-m", "many")
+        # 2,900 of 3,000 is told last; then the commit waits for the other writer.
+        running.wait_for(lambda shown: "committing" in shown and 96 in percentages(shown))
+    shown = running.end()
+
+    assert shown.code == 0
+    assert "1500 keys" in ERASED.split(shown.raw)[-1]
+
+
+@pytest.fixture
+def deep(ordinary):
+    """Forty tables have changed whose metadata files take long to read."""
+    snapshots = [{"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}} for number in range(30_000)]
+    table = {"format-version": 1, "location": "s3://x", "last-column-id": 0, "schema": {"type": "struct", "fields": []}, "partition-spec": []}
+    (ordinary.folder / "t.json").write_text(json.dumps({**table, "snapshots": snapshots}))
+    content = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": str(ordinary.folder / "t.json"),
+        "snapshotId": 1,
+        "schemaId": 0,
+        "specId": 0,
+        "sortOrderId": 0,
+    }
+    (ordinary.folder / "batch.json").write_text(json.dumps([{"type": "PUT", "key": {"elements": [f"t{n}"]}, "content": content} for n in range(40)]))
+    ordinary.ok("commit", "--batch", "batch.json", "-m", "forty")
+    return ordinary
+
+
+@pytest.mark.parametrize("words", [("diff", "main~1", "main", "--deep"), ("show", "--deep")])
+def test_reading_metadata_files_says_how_far_it_is_until_ctrl_c(deep, start, words):
+    running = start(deep, *words)
+    running.wait_for(lambda shown: len({percent for percent in percentages(shown) if percent}) > 1)
+    running.interrupt()
+    shown = running.end()
+
+    assert "reading metadata files" in shown.raw
+    assert percentages(shown.plain) == sorted(percentages(shown.plain))
+    assert shown.code == 130
+    assert "\x1b[?25h" in shown.raw.rpartition("reading metadata files")[2]
+
+
 def test_ctrl_c_takes_the_line_away(ordinary, start):
     with workspace_locked(ordinary):
         running = start(ordinary, *PUT)
@@ -90,3 +145,26 @@ def test_rich_is_loaded_for_a_line_that_is_drawn_only(ordinary):
     )
     done = subprocess.run([sys.executable, "-c", program], env=ordinary.environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "said"),
+    [(0, None, ""), (12_345, None, "12,345"), (0, 10, "0%"), (999, 1000, "99%"), (10, 10, "100%"), (11, 10, "100%"), (3, 0, "3")],
+)
+def test_how_far_it_is(done, total, said):
+    assert Seen("x", done, total).how_far == said
+
+
+def test_the_innermost_work_is_told_of_and_what_it_lies_within_goes_on_as_it_was(tmp_path):
+    with (tmp_path / "err").open("w") as err:
+        busy = Busy(err)
+        with busy.at_work("outer") as outer:
+            busy.tell(1, 4)
+            with busy.at_work("inner") as inner:
+                busy.tell(7, None)
+            busy.tell(2, 4)
+        busy.tell(5, 5)
+        busy.stop()
+
+    assert (outer.done, outer.total) == (2, 4)
+    assert (inner.done, inner.total) == (7, None)

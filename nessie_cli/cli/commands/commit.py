@@ -60,8 +60,8 @@ def _read_batch(call: Invocation, name: str) -> tuple[CommitMeta | None, list[Op
     from nessie_cli.wire.decode import decode_batch
 
     data = read_bytes(name, "--batch")
-    with call.at_work("reading the operations"):
-        return decode_batch(data, "stdin" if name == "-" else name, allow_unknown=True)
+    with call.at_work("reading the operations") as progress:
+        return decode_batch(data, "stdin" if name == "-" else name, allow_unknown=True, progress=progress)
 
 
 def _refuse_twice(name: str, operations: list[Operation]) -> None:

@@ -68,7 +68,7 @@ def _changes(call: Invocation, before: CommitSpec, after: CommitSpec, prefixes: 
         return found
     from nessie_cli.cli.deep import deepened
 
-    return (one for change in found for one in deepened([change]))
+    return deepened(call, found)
 
 
 def _sides(call: Invocation, words: Sequence[str]) -> tuple[CommitSpec, CommitSpec]:

@@ -45,7 +45,7 @@ def show(
     if deep:
         from nessie_cli.cli.deep import deepened
 
-        changes = deepened(changes)
+        changes = list(deepened(call, changes))
     if call.wants_json:
         call.answer(log_entry_with_facts(entry) | {"diffs": list(encode_changes(changes))})
         return
