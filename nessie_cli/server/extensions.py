@@ -11,11 +11,12 @@ from nessie_cli.errors import AmbiguousHash, InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, filter_of
-from nessie_cli.server.paging import limit, page
+from nessie_cli.server.paging import Page, limit, page
+from nessie_cli.server.streams import Listing, listing
 from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
-from nessie_cli.wire.encode import Json, encode_merge_detail, encode_page, encode_single_reference
+from nessie_cli.wire.encode import Json, encode_merge_detail, encode_single_reference
 from nessie_cli.wire.extensions import ANNOUNCED, HEADER, REQUEST_HEADER, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
@@ -78,13 +79,12 @@ def walk(call: Call, start: str) -> Answer | None:
     else:
         hidden = [f"@{hash_}" for hash_ in call.texts("exclude")]
         entries = _from_token(call, call.repository.log_excluding(f"@{start}", hidden, operations=operations), lambda entry: entry.hash)
-    found, behind = page(entries, min(most, MOST_WALKED), filter_of(call, "log"))
-    return Answer(log_page(found, None if behind is None else behind.hash))
+    return Answer(log_page(page(entries, min(most, MOST_WALKED), filter_of(call, "log"), lambda found: found.hash)))
 
 
-def log_page(found: Iterable[LogEntry], token: str | None) -> Json:
+def log_page(found: Page[LogEntry]) -> Listing:
     """A page of a log whose commits tell their height."""
-    return encode_page("logEntries", map(facts.log_entry_with_facts, found), token)
+    return listing("logEntries", map(facts.log_entry_with_facts, found), found.token)
 
 
 def _from_token(call: Call, items: Iterator[Any], name: Callable[[Any], str]) -> Iterator[Any]:
@@ -122,8 +122,8 @@ def get_reflog(call: Call) -> Answer:
     """Where one reference, or any, has been, newest first."""
     _for_us(call)
     entries = _from_token(call, call.repository.reflog(call.text("ref")), lambda entry: str(entry.number))
-    found, behind = page(entries, min(limit(call.number("max-records")) or MOST_WALKED, MOST_WALKED))
-    return Answer(encode_page("reflog", map(facts.reflog_entry, found), None if behind is None else str(behind.number)))
+    found = Page(entries, min(limit(call.number("max-records")) or MOST_WALKED, MOST_WALKED), lambda entry: str(entry.number))
+    return Answer(listing("reflog", map(facts.reflog_entry, found), found.token))
 
 
 def post_rename(call: Call) -> Answer:

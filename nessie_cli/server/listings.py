@@ -9,7 +9,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference, ReferenceType
 from nessie_cli.server.call import Call
-from nessie_cli.server.paging import from_token, key_from_token, key_token, limit, page, token, whole_or_page
+from nessie_cli.server.paging import Page, from_token, key_from_token, key_token, limit, page, token
 from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 
@@ -28,12 +28,11 @@ def filter_of(call: Call, kind: str) -> Test | None:
     return compile_filter(FilterKind(kind), text)
 
 
-def references(call: Call, records: int | None, page_token: str | None) -> tuple[list[Reference], str | None]:
-    """A page of references, and the token of the next."""
+def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
+    """A page of references."""
     metadata = call.fetches_all()
     test = filter_of(call, "references")
-    found, behind = page(_references(call, page_token, metadata=metadata), limit(records), test)
-    return found, None if behind is None else token(f"{behind.type.value}/{behind.name}")
+    return page(_references(call, page_token, metadata=metadata), limit(records), test, lambda found: token(f"{found.type.value}/{found.name}"))
 
 
 def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
@@ -47,14 +46,13 @@ def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterat
     yield from call.repository.references(ReferenceType.TAG, start=name, metadata=metadata)
 
 
-def log(call: Call, start: str, oldest: str | None, records: int | None) -> tuple[list[LogEntry], str | None]:
+def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
     """A page of the log from a commit on; the oldest commit ends it, whether the filter lets it pass or not."""
     operations = call.fetches_all()
     test = filter_of(call, "log")
     most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
     entries = call.repository.log(f"@{start}", operations=operations)
-    found, behind = page(_until(entries, oldest) if oldest else entries, most, test)
-    return found, None if behind is None else behind.hash
+    return page(_until(entries, oldest) if oldest else entries, most, test, lambda found: found.hash)
 
 
 def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
@@ -103,27 +101,23 @@ def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, Conte
     return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
 
 
-def entries(
-    call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False
-) -> tuple[Iterable[Entry], str | None]:
-    """A page of keys, or all of them unread."""
+def entries(call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False) -> Page[Entry]:
+    """A page of keys."""
     test = filter_of(call, "entries")
     rest, prefix = from_page(wanted, page_token)
     items: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest, content=content)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    found, behind = whole_or_page(items, limit(records), test)
-    return found, None if behind is None else key_token(behind.key)
+    return page(items, limit(records), test, lambda found: key_token(found.key))
 
 
 def differences(
     call: Call, before: Reference, after: Reference, wanted: KeyRange, *, records: int | None = None, page_token: str | None = None
-) -> tuple[Iterable[DiffEntry], str | None]:
-    """A page of a difference, or all of it unread."""
+) -> Page[DiffEntry]:
+    """A page of a difference."""
     test = filter_of(call, "diff")
     rest, prefix = from_page(wanted, page_token)
     items: Iterable[DiffEntry] = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
     if prefix is not None:
         items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    found, behind = whole_or_page(items, limit(records), test)
-    return found, None if behind is None else key_token(behind.key)
+    return page(items, limit(records), test, lambda found: key_token(found.key))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Generic, TypeVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
@@ -14,24 +15,38 @@ _KEY = "M\x00"
 """Before the keys in tokens, as in the original's."""
 
 
-def page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None = None) -> tuple[list[T], T | None]:
-    """The items of one page that pass the test, and the first item behind them, None where there is none.
+class Page(Generic[T]):
+    """The items of one page, which are read as they are taken, and the token of the next page, which is known once all of them have been.
 
-    `most` is the largest number of items, None for all of them. An item that does not pass counts for nothing.
+    `most` is the largest number of items, None for all of them; `name` makes the token for the first item behind them.
     """
-    found: list[T] = []
-    for item in items:
-        if test is not None and not test(item):
-            continue
-        if most is not None and len(found) >= most:
-            return found, item
-        found.append(item)
-    return found, None
+
+    def __init__(self, items: Iterable[T], most: int | None, name: Callable[[T], str]) -> None:
+        self._items, self._most, self._name = items, most, name
+        self._behind: T | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        """The items; once."""
+        if self._most is None:
+            yield from self._items
+            return
+        items = iter(self._items)
+        yield from islice(items, self._most)
+        self._behind = next(items, None)
+
+    def token(self) -> str | None:
+        """The token of the next page; None where there is none."""
+        return None if self._behind is None else self._name(self._behind)
 
 
-def whole_or_page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None) -> tuple[Iterable[T], T | None]:
-    """As `page`. All items, without a test, are answered unread: who sends them may send them as they are read."""
-    return (items, None) if most is None and test is None else page(items, most, test)
+def page(items: Iterable[T], most: int | None, test: Callable[[T], bool] | None, name: Callable[[T], str]) -> Page[T]:
+    """As `Page`, of the items that pass a test: one that does not counts for nothing.
+
+    Those that pass are found at once. A test may fail on an item, and that is told by the status of an answer, which comes before its body.
+    """
+    if test is not None:
+        items = list(islice(filter(test, items), None if most is None else most + 1))
+    return Page(items, most, name)
 
 
 def limit(records: int | None) -> int | None:

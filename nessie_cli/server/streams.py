@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msgspec import MsgspecError, json
+from msgspec import MsgspecError, Raw, json
 
 from nessie_cli.model import Reference
 from nessie_cli.wire.encode import Json, encode_page
@@ -19,31 +19,39 @@ _encode = json.Encoder().encode
 
 
 class Listing(NamedTuple):
-    """The body of an answer that lists something: its attributes, the one which holds the items, and the items, which are read as they are needed."""
+    """The body of an answer that lists something: the attribute which holds the items, these, which are read as they are needed, and the others.
 
-    body: Json
+    `others` are asked for when all items have been read.
+    """
+
     name: str
-    items: Iterator[Json]
+    items: Iterator[Json | Raw]
+    others: Callable[[], Json]
 
     def opened(self) -> Json | Iterator[bytes]:
         """The whole body, where it is small, or its JSON text in pieces."""
         first = list(islice(self.items, AT_ONCE))
         if len(first) < AT_ONCE:
-            return self.body | {self.name: first}
+            return self.others() | {self.name: first}
         return self._pieces(first)
 
-    def _pieces(self, first: list[Json]) -> Iterator[bytes]:
-        name = _encode(self.name)
-        before, _, behind = _encode(self.body | {self.name: []}).partition(name + b":[]")
-        yield before + name + b":[" + _joined(first)
+    def _pieces(self, first: list[Json | Raw]) -> Iterator[bytes]:
+        yield b"{" + _encode(self.name) + b":[" + _joined(first)
         while more := list(islice(self.items, AT_ONCE)):
             yield b"," + _joined(more)
-        yield b"]" + behind
+        others = _encode(self.others())
+        yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
 
 
-def listing(name: str, items: Iterable[Json], token: str | None, **references: Reference) -> Listing:
-    """As `encode_page`, with items that may be unread."""
-    return Listing(encode_page(name, (), token, **references), name, iter(items))
+def listing(name: str, items: Iterable[Json | Raw], token: Callable[[], str | None], **references: Reference) -> Listing:
+    """As `encode_page`, with items that are unread; `token` is asked for the next page's when they have been read."""
+
+    def others() -> Json:
+        page = encode_page(name, (), token(), **references)
+        del page[name]
+        return page
+
+    return Listing(name, iter(items), others)
 
 
 def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -64,5 +72,5 @@ def encoded(value: Any) -> bytes:
         return dumps(value, ensure_ascii=False).encode()
 
 
-def _joined(items: list[Json]) -> bytes:
+def _joined(items: list[Json | Raw]) -> bytes:
     return b",".join(map(encoded, items))

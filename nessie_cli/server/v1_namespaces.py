@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict
-from nessie_cli.model import CommitMeta, ContentKey, Delete, KeyRange, Namespace, Operation, Put, Reference
+from nessie_cli.model import CommitMeta, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.streams import Listing
 from nessie_cli.server.targets import Target
 from nessie_cli.server.v1_reading import reference_at
 from nessie_cli.server.v1_requests import check_name_v1
@@ -73,14 +74,24 @@ def get_namespaces(call: Call) -> Answer:
     """A namespace and all below it, stored and implied ones; all of them where no name is given."""
     at = _at(call, "getNamespaces")
     prefix = keys.decode(call.text("name") or "")
-    found: dict[ContentKey, Namespace] = {}
-    for entry in call.repository.entries(f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True):
+    entries = call.repository.entries(f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True)
+    return Answer(Listing("namespaces", map(encode_content, namespaces_of(entries, max(1, len(prefix.elements)))), dict))
+
+
+def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace]:
+    """The namespaces of sorted entries, in order: those that are there, and those of at least so many elements that a key lies in."""
+    above: list[tuple[str, ...]] = []
+    """Those told of that the last key lies in: what follows it may lie in them as well."""
+    for entry in entries:
+        elements = entry.key.elements
+        while above and elements[: len(above[-1])] != above[-1]:
+            above.pop()
+        for length in range(max(shortest, len(above[-1]) + 1 if above else 0), len(elements)):
+            above.append(elements[:length])
+            yield Namespace(elements=elements[:length])
         if isinstance(entry.content, Namespace):
-            found[entry.key] = entry.content
-        for length in range(max(1, len(prefix.elements)), len(entry.key.elements)):
-            implied = ContentKey(entry.key.elements[:length])
-            found.setdefault(implied, Namespace(elements=implied.elements))
-    return Answer({"namespaces": [encode_content(found[key]) for key in sorted(found)]})
+            above.append(elements)
+            yield entry.content
 
 
 def put_namespace(call: Call) -> Answer:

@@ -10,14 +10,15 @@ from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
-from nessie_cli.server.paging import key_token, limit, page
+from nessie_cli.server.paging import Page, key_token, limit
+from nessie_cli.server.streams import listing
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
 from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import decode_requested_keys
-from nessie_cli.wire.encode import encode_content, encode_page
+from nessie_cli.wire.encode import encode_content, encode_diff_entry
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -41,8 +42,8 @@ def get_log(call: Call) -> Answer:
     page_token = call.text("pageToken")
     if page_token:
         start = listings.token_start(call, page_token)
-    found, token = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
-    return Answer(encode_page("logEntries", map(encode_v1.log_entry, found), token))
+    found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
+    return Answer(listing("logEntries", map(encode_v1.log_entry, found), found.token))
 
 
 # -- entries ------------------------------------------------------------------------------------------------------------------------------
@@ -63,9 +64,10 @@ def get_entries(call: Call) -> Answer:
     test = listings.filter_of(call, "entries")
     rest, _ = listings.from_page(ALL_KEYS, page_token)
     entries: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest)
-    names = _cut((entry for entry in entries if test is None or test(entry)), depth)
-    found, behind = page(names, limit(records))
-    return Answer(encode_page("entries", (encode_v1.entry(*name) for name in found), behind and key_token(behind.key)))
+    # A test that fails is to be told by the status: then the names are found at once.
+    names: Iterable[_Name] = _cut(entries, depth) if test is None else list(_cut(filter(test, entries), depth))
+    found = Page(names, limit(records), lambda name: key_token(name.key))
+    return Answer(listing("entries", (encode_v1.entry(*name) for name in found), found.token))
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -114,8 +116,8 @@ def get_diff(call: Call) -> Answer:
     if not dots or not left or not right:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
-    found, _ = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(encode_v1.diff(found))
+    found = listings.differences(call, before, after, ALL_KEYS)
+    return Answer(listing("diffs", map(encode_diff_entry, found), found.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:

@@ -6,18 +6,19 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 from nessie_cli.server import listings
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, named
 from nessie_cli.server.v1_requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
 from nessie_cli.server.v2_references import assign, create, delete
 from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import ReferenceBody
-from nessie_cli.wire.encode import encode_page, encode_reference
+from nessie_cli.wire.encode import encode_reference
 
 
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
-    found, token = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
-    return Answer(encode_page("references", map(encode_v1.reference, found), token))
+    found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
+    return Answer(listing("references", map(encode_v1.reference, found), found.token))
 
 
 def get_default_branch(call: Call) -> Answer:

@@ -22,7 +22,6 @@ from nessie_cli.wire.encode import (
     encode_contents_response,
     encode_diff_entry,
     encode_entry,
-    encode_page,
     encode_reference,
 )
 from nessie_cli.wire.facts import entry_with_facts
@@ -46,8 +45,8 @@ def get_history(call: Call) -> Answer:
     page_token = call.text("page-token")
     if page_token:
         start = listings.token_start(call, page_token)
-    found, token = listings.log(call, start, limit, call.number("max-records"))
-    return Answer(log_page(found, token) if is_ours(call) else encode_page("logEntries", map(call.pieces.log_entry, found), token))
+    found = listings.log(call, start, limit, call.number("max-records"))
+    return Answer(log_page(found) if is_ours(call) else listing("logEntries", map(call.pieces.log_entry, found), found.token))
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:
@@ -61,18 +60,16 @@ def get_entries(call: Call) -> Answer:
     """A page of keys."""
     wanted = listings.key_range(call)
     at = _at(call)
-    found, token = listings.entries(
-        call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content")
-    )
-    return Answer(listing("entries", map(entry_with_facts if is_ours(call) else encode_entry, found), token, effectiveReference=at))
+    found = listings.entries(call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content"))
+    return Answer(listing("entries", map(entry_with_facts if is_ours(call) else encode_entry, found), found.token, effectiveReference=at))
 
 
 def get_diff(call: Call) -> Answer:
     """A page of what differs between two commits."""
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
-    found, token = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
-    return Answer(listing("diffs", map(encode_diff_entry, found), token, effectiveFromReference=before, effectiveToReference=after))
+    found = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
+    return Answer(listing("diffs", map(encode_diff_entry, found), found.token, effectiveFromReference=before, effectiveToReference=after))
 
 
 def get_content(call: Call) -> Answer:

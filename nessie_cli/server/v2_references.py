@@ -6,9 +6,10 @@ from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, Target, check_name, commit, expected, named, parse_segment, parse_spec
 from nessie_cli.wire.bodies import ReferenceBody, decode_reference
-from nessie_cli.wire.encode import encode_references, encode_single_reference
+from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 _TYPES = {"branch": ReferenceType.BRANCH, "BRANCH": ReferenceType.BRANCH, "tag": ReferenceType.TAG, "TAG": ReferenceType.TAG}
 _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
@@ -16,8 +17,8 @@ _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
-    found, token = listings.references(call, call.number("max-records"), call.text("page-token"))
-    return Answer(encode_references(found, token))
+    found = listings.references(call, call.number("max-records"), call.text("page-token"))
+    return Answer(listing("references", map(encode_reference, found), found.token))
 
 
 def plain_name(call: Call, forbidden: str) -> str:

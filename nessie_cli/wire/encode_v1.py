@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from nessie_cli.model import (
     CommitMeta,
     Content,
     ContentKey,
-    DiffEntry,
     LogEntry,
     MergeDetail,
     MergeResult,
@@ -21,11 +20,9 @@ from nessie_cli.model import (
 from nessie_cli.wire.encode import (
     Json,
     encode_content,
-    encode_diff_entry,
     encode_key,
     encode_merge_result,
     encode_operation,
-    encode_page,
     encode_reference,
     encode_reference_metadata,
     instant,
@@ -80,11 +77,6 @@ def entry(type_name: str, key: ContentKey) -> Json:
 def contents(found: Mapping[ContentKey, Content]) -> Json:
     """Several contents."""
     return {"contents": [{"key": encode_key(key), "content": encode_content(content)} for key, content in found.items()]}
-
-
-def diff(entries: Iterable[DiffEntry]) -> Json:
-    """A difference, whole."""
-    return encode_page("diffs", map(encode_diff_entry, entries))
 
 
 def _merge_detail(detail: MergeDetail) -> Json:

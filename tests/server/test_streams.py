@@ -3,16 +3,22 @@
 import gzip
 import http.client
 import json
+from functools import partial
+from urllib.parse import quote
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nessie_cli import connect, create
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.model import CommitMeta, ContentKey, Entry, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts
+from nessie_cli.server.paging import Page
 from nessie_cli.server.running import application
-from nessie_cli.server.streams import AT_ONCE
+from nessie_cli.server.streams import AT_ONCE, listing
+from nessie_cli.server.v1_namespaces import namespaces_of
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 
@@ -24,10 +30,17 @@ def fill(repository):
     repository.commit("main", puts, CommitMeta("many"))
 
 
+def branch(repository):
+    head = repository.reference("main").hash
+    names = [f"b{number:05}" for number in range(TABLES - 1)]
+    repository.together([partial(repository.create_reference, ReferenceType.BRANCH, name, head) for name in names])
+
+
 @pytest.fixture(scope="module")
 def url():
     with connect("memory:") as repository, serving(repository) as found:
         fill(repository)
+        branch(repository)
         yield found
 
 
@@ -38,19 +51,83 @@ def client(url):
     found.close()
 
 
-@pytest.mark.parametrize(("path", "name"), [("trees/main/entries?content=true", "entries"), (f"trees/@{EMPTY}/diff/main", "diffs")])
-def test_a_large_listing_is_sent_in_pieces_and_is_the_pages_put_together(client, path, name):
-    answer = client.get(f"/api/v2/{path}")
+LISTINGS = {
+    "v2/trees/main/entries?content=true": "entries",
+    f"v2/trees/@{EMPTY}/diff/main": "diffs",
+    "v2/trees": "references",
+    "v2/trees?fetch=ALL": "references",
+    "v1/trees": "references",
+    "v1/trees/tree/main/entries": "entries",
+}
+WHOLE = {f"v1/diffs/*{EMPTY}...main": "diffs"}
+"""Those that the API has no pages of."""
+
+
+@pytest.mark.parametrize("path", LISTINGS | WHOLE)
+def test_a_large_listing_is_sent_in_pieces_and_is_the_pages_put_together(client, path):
+    name, most = (LISTINGS | WHOLE)[path], "maxRecords" if path.startswith("v1") else "max-records"
+    answer = client.get(f"/api/{path}")
     assert answer.headers["transfer-encoding"] == "chunked"
     assert (answer.body["hasMore"], answer.body["token"], len(answer.body[name])) == (False, None, TABLES)
-    page = client.get(f"/api/v2/{path}{'&' if '?' in path else '?'}max-records=3").body
-    assert page[name] == answer.body[name][:3]
-    assert page.keys() == answer.body.keys()
-    packed = client.get(f"/api/v2/{path}", **{"accept-encoding": "gzip"})
+    if path in LISTINGS:
+        page = client.get(f"/api/{path}{'&' if '?' in path else '?'}{most}=3").body
+        assert page[name] == answer.body[name][:3]
+        assert page.keys() == answer.body.keys()
+    packed = client.get(f"/api/{path}", **{"accept-encoding": "gzip"})
     assert json.loads(gzip.decompress(packed.raw)) == answer.body
     assert len(packed.raw) < len(answer.raw) / 3
-    head = client.send("HEAD", f"/api/v2/{path}")
+    head = client.send("HEAD", f"/api/{path}")
     assert (head.status, head.raw) == (200, b"")
+
+
+@pytest.mark.parametrize("path", LISTINGS)
+@pytest.mark.parametrize("size", [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, TABLES - 1, TABLES])
+def test_a_large_page_names_the_next_one(client, path, size):
+    name, api = LISTINGS[path], path[:2]
+    most, token = ("maxRecords", "pageToken") if api == "v1" else ("max-records", "page-token")
+    query = f"/api/{path}{'&' if '?' in path else '?'}"
+    first = client.get(f"{query}{most}={size}").body
+    assert (len(first[name]), first["hasMore"], first["token"] is not None) == (size, size < TABLES, size < TABLES)
+    rest = client.get(f"{query}{token}={first['token']}").body if first["hasMore"] else {name: []}
+    assert first[name] + rest[name] == client.get(f"/api/{path}").body[name]
+
+
+def test_nothing_is_read_before_it_is_sent():
+    read = []
+    items = (read.append(number) or {"number": number} for number in range(10 * AT_ONCE))
+    page = Page(items, 5 * AT_ONCE, lambda item: str(item["number"]))
+    pieces = listing("numbers", page, page.token).opened()
+    text = next(pieces)
+    assert len(read) == AT_ONCE
+    text += next(pieces)
+    assert len(read) == 2 * AT_ONCE
+    assert json.loads(text + b"".join(pieces)) == {
+        "numbers": [{"number": number} for number in range(5 * AT_ONCE)],
+        "hasMore": True,
+        "token": str(5 * AT_ONCE),
+    }
+
+
+ELEMENTS = st.lists(st.sampled_from(["a", "b", "a!"]), min_size=1, max_size=4).map(tuple)
+
+
+@given(st.dictionaries(ELEMENTS, st.booleans(), max_size=12), st.integers(1, 2))
+def test_namespaces_are_those_that_are_there_and_those_that_keys_lie_in(found, shortest):
+    entries = [
+        Entry(ContentKey(key), "", "", "", Namespace(id="x", elements=key) if is_namespace else IcebergTable(metadata_location="s3://lake"))
+        for key, is_namespace in sorted(found.items())
+    ]
+    wanted = {entry.content.elements: entry.content for entry in entries if isinstance(entry.content, Namespace)}
+    for key in found:
+        for length in range(shortest, len(key)):
+            wanted.setdefault(key[:length], Namespace(elements=key[:length]))
+    assert list(namespaces_of(entries, shortest)) == [wanted[key] for key in sorted(wanted)]
+
+
+def test_a_filter_that_fails_late_is_told_by_the_status(client):
+    late = quote("entry.encodedKey != 'table 04000' || 1 / 0 == 1")
+    refused = client.get(f"/api/v1/trees/tree/main/entries?filter={late}")
+    assert (refused.status, "filter" in refused.body["message"]) == (400, True)
 
 
 def test_a_small_listing_is_one_answer_with_its_length(client):
