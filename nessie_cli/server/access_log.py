@@ -26,9 +26,13 @@ class AccessLog:
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
+    def wants(self, *, fault: bool) -> bool:
+        """Whether a record, of a failure of the server or of something else, would be written."""
+        return fault or not self._faults
+
     def record(self, **fields: Any) -> None:
         """Log one request, or anything else worth a line; the time is added. What has an `error` is a fault."""
-        if self._faults and "error" not in fields:
+        if not self.wants(fault="error" in fields):
             return
         if self._queue.qsize() >= _MOST_WAITING:
             self._lost += 1

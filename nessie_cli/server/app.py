@@ -23,6 +23,7 @@ from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
 from nessie_cli.server.gate import Gate
 from nessie_cli.server.http import (
+    ARRIVED,
     JSON,
     Headers,
     Limits,
@@ -212,7 +213,7 @@ class Server:
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
         if match.route.body:
             check_content_type(headers)
-            body = await read_body(headers, receive, self.limits)
+            body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", ()))
             exchange.received = len(body)
         elif match.route.writes:
             body = b""

@@ -17,9 +17,11 @@ from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
+from nessie_cli.wire.extensions import HEADER
 
 _INT32 = range(-(2**31), 2**31)
 _DIGITS = 11
+_OURS = HEADER.lower().encode()
 
 
 class Catalog(NamedTuple):
@@ -119,6 +121,11 @@ class Call:
         return ContentKey(tuple(elements))
 
     # -- headers ----------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_ours(self) -> bool:
+        """Whether our own client asks (`wire.extensions`)."""
+        return _OURS in dict(self._headers)
 
     def headers(self, name: bytes) -> list[str]:
         """Every value of a header (name in lower case); UTF-8 where it is that, else Latin-1."""

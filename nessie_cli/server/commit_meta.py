@@ -7,6 +7,7 @@ from msgspec import structs
 from nessie_cli.model import CommitMeta
 from nessie_cli.server.call import Call
 
+_ANY = b"nessie-commit-"
 _MESSAGE = b"nessie-commit-message"
 _AUTHORS = b"nessie-commit-authors"
 _SIGNED_OFF_BY = b"nessie-commit-signedoffby"
@@ -18,6 +19,8 @@ def merged_with_headers(call: Call, meta: CommitMeta | None) -> CommitMeta | Non
 
     None where neither says anything. An empty message stands for "none given".
     """
+    if not call.headers_from(_ANY):
+        return meta
     message = next((text for text in call.headers(_MESSAGE) if text.strip()), None)
     authors, signed_off_by = _names(call, _AUTHORS), _names(call, _SIGNED_OFF_BY)
     properties = _properties(call)

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from nessie_cli.server.app import Server
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
-from nessie_cli.server.http import HEARD_FOR, SILENCE, Limits, Receive, drain
+from nessie_cli.server.http import ARRIVED, HEARD_FOR, SILENCE, Limits, Receive, drain
 
 GRACE = 30
 """Seconds that requests have to finish when the server is told to stop."""
@@ -115,8 +115,9 @@ class Connection(HttpToolsProtocol):
         self.app = self._answers
 
     def on_message_complete(self) -> None:
-        """As the base."""
+        """As the base; the application is told that it need not wait for this body."""
         self._chunk = 0
+        self.scope["state"][ARRIVED] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

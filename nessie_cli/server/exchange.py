@@ -34,7 +34,7 @@ class Exchange:
         """Count and log it."""
         seconds = perf_counter() - self.begun
         metrics.observe(self.method, self.route, status, seconds, received=self.received, sent=sent)
-        if log is not None:
+        if log is not None and log.wants(fault=bool(self.error)):
             log.record(**self._record(status, sent, seconds))
 
     def _record(self, status: int, sent: int, seconds: float) -> dict[str, Any]:
@@ -59,4 +59,4 @@ class Exchange:
 def request_id(headers: Headers) -> str:
     """The client's own id of the request where it sends a usable one, else a new one."""
     given = header(headers, b"x-request-id")
-    return given.decode() if _OWN_ID.fullmatch(given) else os.urandom(8).hex()
+    return given.decode() if given and _OWN_ID.fullmatch(given) else os.urandom(8).hex()

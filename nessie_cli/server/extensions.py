@@ -17,19 +17,18 @@ from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import Json, encode_merge_detail, encode_single_reference
-from nessie_cli.wire.extensions import ANNOUNCED, HEADER, REQUEST_HEADER, SETTINGS, VERSION
+from nessie_cli.wire.extensions import ANNOUNCED, REQUEST_HEADER, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
 MOST_WALKED = 20_000
 """The largest page of a walk over all parents, and of a reflog: each page repeats the work of those before it."""
-_HEADER = HEADER.lower().encode()
 _REQUEST_HEADER = REQUEST_HEADER.lower().encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
 
 
 def is_ours(call: Call) -> bool:
     """Whether our own client asks."""
-    return bool(call.headers(_HEADER))
+    return call.is_ours
 
 
 def announcement(call: Call) -> Json:

@@ -14,6 +14,8 @@ from nessie_cli.server.streams import packed
 
 Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+ARRIVED = "arrived"
+"""In the state of a request's scope, where the whole body is there already."""
 
 JSON = b"application/json"
 HEARD_FOR, SILENCE = 20.0, 2.0
@@ -60,13 +62,17 @@ class Reply(NamedTuple):
 
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     """The first value of a header, empty where there is none."""
-    return next((value for found, value in headers if found == name), b"")
+    # Asked several times for each request; a generator would cost twice as much.
+    for found, value in headers:
+        if found == name:
+            return value
+    return b""
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether the header `Accept` lets JSON pass; one that is missing or empty does."""
-    accept = b",".join(value for name, value in headers if name == b"accept").strip()
-    return not accept or any(_lets_json_pass(part) for part in accept.lower().split(b","))
+    accept = b",".join([value for name, value in headers if name == b"accept"]).strip()
+    return accept in (b"", JSON) or any(_lets_json_pass(part) for part in accept.lower().split(b","))
 
 
 def _lets_json_pass(media_range: bytes) -> bool:
@@ -78,7 +84,7 @@ def _lets_json_pass(media_range: bytes) -> bool:
 def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Refuse a body that is announced as anything but JSON; one that is not announced is taken for JSON."""
     announced = header(headers, b"content-type")
-    if announced and announced.partition(b";")[0].strip().lower() != JSON:
+    if announced and announced != JSON and announced.partition(b";")[0].strip().lower() != JSON:
         raise HttpFault(415, "HTTP 415 Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE")
 
 
@@ -103,7 +109,8 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
     """The body without its content coding; raises for one that is damaged, unknown, or becomes too large."""
-    codings = [coding.strip() for coding in header(headers, b"content-encoding").lower().split(b",") if coding.strip()]
+    announced = header(headers, b"content-encoding")
+    codings = [coding.strip() for coding in announced.lower().split(b",") if coding.strip()] if announced else []
     for coding in reversed(codings):
         if coding in (b"gzip", b"x-gzip", b"deflate"):
             body = _inflate(body, limits.decompressed) if body else body
@@ -145,25 +152,34 @@ async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
                     return
 
 
-async def read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
-    """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive."""
+async def read_body(headers: Headers, receive: Receive, limits: Limits, *, arrived: bool = False) -> bytes:
+    """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive.
+
+    `arrived` says that all of it is there, so that no clock has to be set.
+    """
     announced = header(headers, b"content-length")
     if announced.isdigit() and int(announced) > limits.body:
         raise too_large(f"is larger than {limits.body} bytes")
-    parts: list[bytes] = []
-    size = 0
+    if arrived:
+        return await _parts(receive, limits)
     try:
         async with asyncio.timeout(limits.seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise HttpFault(400, "body: the client went away", "BAD_REQUEST")
-                part = message.get("body", b"")
-                size += len(part)
-                if size > limits.body:
-                    raise too_large(f"is larger than {limits.body} bytes")
-                parts.append(part)
-                if not message.get("more_body"):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
+            return await _parts(receive, limits)
     except TimeoutError:
         raise HttpFault(408, f"body: did not arrive within {limits.seconds:g} seconds", "BAD_REQUEST") from None
+
+
+async def _parts(receive: Receive, limits: Limits) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise HttpFault(400, "body: the client went away", "BAD_REQUEST")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limits.body:
+            raise too_large(f"is larger than {limits.body} bytes")
+        parts.append(part)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -9,7 +9,7 @@ from nessie_cli.model import CommitMeta
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.targets import plain_hash
 from nessie_cli.server.v1_requests import Verb, target_and_body
-from nessie_cli.server.v2_writing import branch_of, merge, merge_body, transplant
+from nessie_cli.server.v2_writing import commit_to, merge, merge_body, transplant
 from nessie_cli.wire import encode_v1
 from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
@@ -19,8 +19,7 @@ from nessie_cli.wire.encode import encode_reference
 def post_commit(call: Call) -> Answer:
     """One commit; answers the branch."""
     target, (meta, operations) = target_and_body(call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations)
-    branch = branch_of(call, target, "commit")
-    result = call.repository.commit(branch.name, operations, meta, expected_hash=target.hash)
+    result = commit_to(call, target, lambda branch: call.repository.commit(branch, operations, meta, expected_hash=target.hash))
     return Answer(encode_reference(result.reference))
 
 

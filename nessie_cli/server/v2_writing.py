@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import InvalidInput, MergeConflict
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeBehavior, MergeDetail, MergeResult, Reference, ReferenceType
+from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, CommitResult, MergeBehavior, MergeDetail, MergeResult, Reference, ReferenceType
 from nessie_cli.repository.base import MergeOptions
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
@@ -28,6 +29,19 @@ def branch_of(call: Call, target: Target, verb: str) -> Reference:
     return found
 
 
+def commit_to(call: Call, target: Target, write: Callable[[str], CommitResult]) -> CommitResult:
+    """Commit to the branch that a request names, by `write`. When that fails, it is told first that there is no such branch."""
+    name = target.name
+    if name is None or name in (DETACHED, "-"):
+        name = branch_of(call, target, "commit").name
+    try:
+        return write(name)
+    except (InvalidInput, NotFound, NotAllowed):
+        # The verb looks for the branch itself; looking before it as well would cost every commit one more read.
+        branch_of(call, target, "commit")
+        raise
+
+
 def merge_body(value: Any) -> Any:
     """The body of a merge or transplant as it is; raises for flags that the original's examples misspell, before something is merged for real."""
     for wrong in MISSPELT.keys() & value.keys() if isinstance(value, dict) else ():
@@ -40,16 +54,13 @@ def post_commit(call: Call) -> Answer:
     body = call.needed_json("commitMultipleOperations.operations")
     meta, operations = decode_operations(body, allow_unknown=is_ours(call))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    branch = branch_of(call, target, "commit")
-    where = expected_or_head(call, target)
-    result = call.repository.commit(
-        branch.name,
-        operations,
-        merged_with_headers(call, meta) or meta,
-        expected_hash=where,
-        request_id=request_id(call),
-        dry_run=wants_dry_run(call, body),
-    )
+
+    def write(branch: str) -> CommitResult:
+        where = expected_or_head(call, target)
+        whole = merged_with_headers(call, meta) or meta
+        return call.repository.commit(branch, operations, whole, expected_hash=where, request_id=request_id(call), dry_run=wants_dry_run(call, body))
+
+    result = commit_to(call, target, write)
     return Answer(commit_with_facts(result) if is_ours(call) else encode_commit_result(result))
 
 

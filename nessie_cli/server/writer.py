@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from nessie_cli.repository.base import Grouping, Repository
@@ -85,11 +85,9 @@ class Writer:
     def _take(self) -> list[_Waiting | None]:
         """Everything that waits, or the first that comes; None stands for the end."""
         taken = [self._queue.get()]
-        while taken[-1] is not None and len(taken) < self._most_together:
-            try:
-                taken.append(self._queue.get_nowait())
-            except Empty:
-                break
+        # Nobody else takes from the queue: where it is not empty now, something will be there.
+        while taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty():
+            taken.append(self._queue.get())
         return taken
 
     def _write(self, group: list[_Waiting]) -> list[Outcome]:

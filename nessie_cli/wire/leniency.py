@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -23,14 +22,16 @@ _NUMBER = re.compile(r"[+-]?\d{1,30}")
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
-@contextmanager
-def lenient() -> Iterator[None]:
+class lenient:  # noqa: N801 - used as a function that gives a context is
     """What is decoded inside is read as the original reads it."""
-    token = _LENIENT.set(True)
-    try:
-        yield
-    finally:
-        _LENIENT.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _LENIENT.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _LENIENT.reset(self._token)
 
 
 def is_lenient() -> bool:

@@ -139,3 +139,21 @@ def test_a_namespace_with_contents_is_not_deleted(client):
     client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t"))
     answer = client.commit("main", client.head(), delete("n"))
     assert [conflict["conflictType"] for conflict in answer.body["errorDetails"]["conflicts"]] == ["NAMESPACE_NOT_EMPTY"]
+
+
+def test_a_commit_is_told_first_that_its_branch_is_none(client):
+    client.send("POST", "/api/v2/trees?name=tagged&type=TAG", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+    body = {"commitMeta": {"message": "m"}, "operations": [put("a")]}
+    unknown = "1" * 64
+    for where in ("", f"@{EMPTY}", f"@{unknown}", "@123456789"):
+        answer = client.send("POST", f"/api/v2/trees/missing{where}/history/commit", body)
+        assert (answer.status, answer.body["errorCode"]) == (404, "REFERENCE_NOT_FOUND"), where
+        assert "'missing'" in answer.body["message"], where
+        answer = client.send("POST", f"/api/v2/trees/tagged{where}/history/commit", body)
+        assert (answer.status, answer.body["message"]) == (400, "Reference to commit into must be a branch."), where
+    for where in (EMPTY, unknown):
+        assert "'missing'" in client.commit("missing", where, put("a"), version=1).body["message"]
+        assert client.commit("tagged", where, put("a"), version=1).body["message"] == "Reference to commit into must be a branch."
+    # Where there is a branch, its own faults are told.
+    assert client.send("POST", "/api/v2/trees/main/history/commit", body).body["message"] == "Expected hash must be provided."
+    assert client.send("POST", f"/api/v2/trees/main@{unknown}/history/commit", body).status == 404
