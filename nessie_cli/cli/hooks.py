@@ -144,7 +144,7 @@ class HookedRepository:
         def act(*, dry_run: bool) -> CommitResult:
             return self._repository.commit(branch, operations, meta, expected_hash=expected_hash, request_id=request_id, dry_run=dry_run)
 
-        if dry_run or (request_id and self._repository.find_request(request_id)):
+        if dry_run or (request_id and self._repository.find_request(request_id, branch=branch)):
             return act(dry_run=dry_run)
         operations = list(operations)
         act(dry_run=True)

@@ -58,7 +58,7 @@ def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResul
     batch = file.read()
     if batch is None or batch.request_id is None:
         return batch, None
-    done = call.repository().find_request(batch.request_id)
+    done = call.repository().find_request(batch.request_id, branch=batch.sent_to)
     if done is None:
         return batch, None
     file.write(None)
@@ -82,7 +82,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     call.renames, call.staged_keys = renames(batch.staged), batch.keys
     if submission.dry_run:
         return Submitted(submit(call.repository(), batch, submission), count)
-    batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id())
+    batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id(), submission.branch)
     file.write(batch)
     result = submit(call.repository(), batch, submission)
     file.write(None)

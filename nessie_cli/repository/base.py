@@ -172,8 +172,11 @@ class Repository(Protocol):
         committed before answers what it did then. Cost O(operations · log keys).
         """
 
-    def find_request(self, request_id: str) -> CommitResult | None:
-        """What a write with this request id did, None when it never happened."""
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
+        """What a write with this request id did, None when it never happened.
+
+        `branch` is where it was sent, as far as that is known: a server that cannot look up requests is then asked about that branch alone.
+        """
 
     def merge(self, branch: str, source: Revision, options: MergeOptions = ...) -> MergeResult:
         """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.

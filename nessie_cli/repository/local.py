@@ -293,7 +293,7 @@ class LocalRepository:
     def _plain_name(self, branch: str) -> str:
         return self.default_branch if branch == "-" else branch
 
-    def find_request(self, request_id: str) -> CommitResult | None:
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
         from nessie_cli.repository.commits import added_by
         from nessie_cli.repository.writing import AddedIds

@@ -326,9 +326,9 @@ class GuardedRepository:
             for op, type_ in _needed(change):
                 self.rights.require(op, branch, change.key, type_)
 
-    def find_request(self, request_id: str) -> CommitResult | None:
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """See `Repository`; of branches that the caller may commit to."""
-        found = self._inner.find_request(request_id)
+        found = self._inner.find_request(request_id, branch=branch)
         if found is not None:
             self._may_commit(found.reference.name)
         return found

@@ -313,3 +313,21 @@ def test_a_reference_that_was_there_is_told_before_anything_is_sent(repository: 
     with through(server, behind, plain=True) as (client, spoiler), pytest.raises(AlreadyExists):
         client.create_reference(ReferenceType.BRANCH, "old", head(client, "old"))
     assert spoiler.writes == []
+
+
+def test_a_request_is_looked_for_where_it_was_sent(repository: Repository, server: str) -> None:
+    asked: list[str] = []
+
+    def watched(request: Request) -> Answer:
+        asked.append(request.path)
+        return forward(server, request, ("nessie-cli",))
+
+    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(watched) as url, open_remote(url, Access(), circumstances) as client:
+        done = _commit(client, "request-1")
+        asked.clear()
+        assert client.find_request("request-1", branch="main") == done
+        assert client.find_request("request-1", branch="work") is None
+        assert not any(path.startswith("/api/v2/trees?") for path in asked)
+        assert client.find_request("request-1") == client.find_request("request-1", branch="gone") == done
+        assert any(path.startswith("/api/v2/trees?") for path in asked)

@@ -46,7 +46,7 @@ def file(workspace):
 
 
 def test_what_is_written_is_read(file):
-    batch = Batch("abc", staged_everything(), "request")
+    batch = Batch("abc", staged_everything(), "request", "main")
 
     file.write(batch)
 
@@ -100,6 +100,7 @@ def test_an_empty_batch_is_no_file(file, workspace):
         ("null", "is no batch file of version 1"),
         ('{"version": 1, "begunAt": "a", "operations": {}}', "missing or not what it has to be"),
         ('{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}', "missing or not what it has to be"),
+        ('{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}', "missing or not what it has to be"),
         ('{"version": 1, "begunAt": "a", "operations": [{"type": "DELETE", "key": {"elements": ["k"]}, "expectedContent": 3}]}', "expectedContent"),
     ],
 )

@@ -200,7 +200,7 @@ class ExtendedRepository(RemoteRepository):
             return None
         return understood(self._transport.send("POST", path, None, body, request_id=request_id), decode, "write")
 
-    def find_request(self, request_id: str) -> CommitResult | None:
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them there
         """See `Repository`."""
         found = self._transport.get(f"requests/{segment(request_id)}")
         return understood(found, lambda found: None if found["result"] is None else commit_result(found["result"]), "request")

@@ -191,10 +191,14 @@ class RemoteRepository(RemoteReading):
         puts = [operation for operation in operations if isinstance(operation, Put)]
         return {put.key: put.content.id for put in puts if put.content.id is not None and put.content.id not in known}
 
-    def find_request(self, request_id: str) -> CommitResult | None:
-        """See `Repository`; looks through the newest commits of every branch. A transplant of several commits leaves no trace of its request."""
-        for branch in list(self.references(ReferenceType.BRANCH)):
-            if found := self._committed(branch, request_id, None):
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
+        """See `Repository`; looks through the newest commits of the branch, or of every branch where that is unknown or gone.
+
+        A transplant leaves no trace of its request.
+        """
+        known = self._found(branch) if branch else None
+        for candidate in [known] if known else list(self.references(ReferenceType.BRANCH)):
+            if found := self._committed(candidate, request_id, None):
                 return found
         return None
 
@@ -214,7 +218,11 @@ class RemoteRepository(RemoteReading):
         return self._combined("merge", target, [from_.hash], body, options)
 
     def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
-        """See `Repository`."""
+        """See `Repository`. A request that is repeated is carried out again, unlike that of a commit or a merge.
+
+        The copies bear no request id, since their metadata is that of the sources, and copies alone are no proof: whoever has taken a transplant back
+        and makes it once more would be told that it is done. Where the answer is lost here it is known since when to look for them.
+        """
         self._check_options(options)
         target = self._branch(branch, "transplant")
         if not commits:
@@ -260,8 +268,10 @@ class RemoteRepository(RemoteReading):
 
     def _combined(self, verb: str, target: Reference, sources: Sequence[str], body: dict[str, Any], options: MergeOptions) -> MergeResult:
         path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
+        # What leaves no trace is not told as something that can be looked for by its id.
+        request_id = options.request_id if verb == "merge" else None
         try:
-            found = self._transport.send("POST", path, None, body, request_id=options.request_id or "", safe=options.dry_run)
+            found = self._transport.send("POST", path, None, body, request_id=request_id or "", safe=options.dry_run)
         except Lost as lost:
             look = self._sent_merge if verb == "merge" else self._sent_transplant
             return settled(lost, lambda: look(target, sources, options))
