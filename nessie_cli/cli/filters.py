@@ -9,6 +9,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.repository.base import Sieve
 
 Test = Callable[[LogEntry], bool]
 
@@ -70,10 +71,33 @@ def touching(keys: Sequence[ContentKey]) -> Test:
     return lambda entry: any(operation.key.starts_with(key) for operation in entry.operations or () for key in keys)
 
 
-def select(entries: Iterable[LogEntry], tests: Sequence[Test], limit: int | None = None, skip: int = 0) -> Iterator[tuple[LogEntry, bool]]:
-    """Each entry, and whether it passes every test and is none of the first `skip` that do; ends with the last of at most `limit` chosen."""
+def of_sieve(sieve: Sieve) -> Iterator[Test]:
+    """The tests that a sieve stands for, for a repository that does not sift; what is to be skipped is not among them."""
+    if sieve.since is not None:
+        yield made_since(sieve.since)
+    if sieve.until is not None:
+        yield made_until(sieve.until)
+    if sieve.authors:
+        yield by_author(sieve.authors)
+    if sieve.committers:
+        yield by_committer(sieve.committers)
+    if sieve.message is not None:
+        yield by_message(sieve.message)
+    if sieve.keys:
+        yield touching(sieve.keys)
+    if sieve.merges is not None:
+        yield lambda entry: merges(entry) == sieve.merges
+
+
+def select(entries: Iterable[LogEntry | None], tests: Sequence[Test], limit: int | None = None, skip: int = 0) -> Iterator[tuple[LogEntry, bool]]:
+    """Each entry, and whether it passes every test and is none of the first `skip` that do; ends with the last of at most `limit` chosen.
+
+    None stands for commits that the repository has left out already.
+    """
     left = limit
     for entry in entries if limit != 0 else ():
+        if entry is None:
+            continue
         passed = all(test(entry) for test in tests)
         chosen = passed and skip == 0
         skip -= passed and not chosen

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
-from nessie_cli.repository.base import ALL_KEYS, Repository
+from nessie_cli.repository.base import ALL_KEYS, Repository, Walk
 
 if TYPE_CHECKING:
     from nessie_cli.render.changes import Change
+
+
+def walk_of(meant: CommitRange | CommitSpec | None, *, first_parent: bool) -> Walk | None:
+    """What `commits_of` reads, or for None `commits_of_all`, said to a repository that sifts; None for the first parents of a range."""
+    if isinstance(meant, CommitRange):
+        return None if first_parent else Walk(meant.end, meant.start, symmetric=meant.symmetric)
+    return Walk(meant, first_parent=first_parent)
 
 
 def commits_of(

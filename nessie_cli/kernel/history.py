@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+
+_BOTH = 3
+"""Seen from both of two sides, which are 1 and 2."""
 
 
 def height_of(objects: Objects, commit: Id) -> int:
@@ -157,7 +160,7 @@ def merge_base(objects: Objects, a: Id, b: Id) -> Id:
         heappush(queue, (-_generation(objects, commit), commit))
     while queue:
         _, commit = heappop(queue)
-        if sides[commit] == 3:  # noqa: PLR2004 - both sides
+        if sides[commit] == _BOTH:
             return commit
         for parent in objects.commit(commit).parents:
             if parent not in sides:
@@ -171,33 +174,70 @@ def _generation(objects: Objects, commit: Id) -> int:
     return 0 if commit == NO_COMMIT else objects.commit(commit).generation
 
 
+class Ahead:
+    """Reads commits for a walk that goes back along first parents: some neighbours with each that is not known yet, more the longer the walk."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._size = _FIRST_STRETCH
+
+    def commit(self, id_: Id) -> Commit:
+        """One commit."""
+        found = self._objects.known_commit(id_)
+        if found is None:
+            stretch(self._objects, id_, self._size)
+            self._size = min(2 * self._size, _LONGEST_STRETCH)
+            found = self._objects.commit(id_)
+        return found
+
+
+_FIRST_STRETCH, _LONGEST_STRETCH = 4, 128
+
+
+def stretch(objects: Objects, commit: Id, count: int) -> None:
+    """Read a commit and the `count` before it along first parents, so that they are known: O(log count) round trips."""
+    bottom = objects.commit(commit).height - count
+    waiting = {commit}
+    seen = {commit, NO_COMMIT}
+    while waiting:
+        below: set[Id] = set()
+        for here in objects.commits(list(waiting)):
+            height = here.height
+            if height - 1 > bottom:
+                below.add(here.parents[0])
+                if jump_height(height) > bottom:
+                    below.add(here.jump)
+        waiting = below - seen
+        seen |= waiting
+
+
 def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
     """The commit and its ancestors along first parents, newest first."""
+    ahead = Ahead(objects)
     while commit != NO_COMMIT:
-        here = objects.commit(commit)
+        here = ahead.commit(commit)
         yield commit, here
         commit = here.parents[0]
 
 
-def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = ()) -> Iterator[tuple[Id, Commit]]:
+def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = (), *, most: int | None = None) -> Iterator[tuple[Id, Commit]]:
     """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once.
 
-    Ends as soon as only excluded commits are left to visit.
+    Only the first `most` parents of each are followed, where that is said. Ends as soon as only excluded commits are left to visit.
     """
+    read = Ahead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
     seen = (set(starts) | excluded) - {NO_COMMIT}
-    queue: list[tuple[int, Id]] = []
-    for commit in seen:
-        heappush(queue, (-objects.commit(commit).time, commit))
+    queue = [(-here.time, id_, here) for id_, here in zip(seen, objects.commits(list(seen)), strict=True)]
+    heapify(queue)
     wanted = len(seen - excluded)
     while queue and wanted:
-        _, commit = heappop(queue)
-        here = objects.commit(commit)
+        _, commit, here = heappop(queue)
         hidden = commit in excluded
         if not hidden:
             wanted -= 1
             yield commit, here
-        for parent in here.parents:
+        for parent in here.parents[:most]:
             if parent == NO_COMMIT:
                 continue
             if hidden and parent not in excluded:
@@ -206,4 +246,34 @@ def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = ()
             if parent not in seen:
                 seen.add(parent)
                 wanted += not hidden
-                heappush(queue, (-objects.commit(parent).time, parent))
+                found = read(parent)
+                heappush(queue, (-found.time, parent, found))
+
+
+def only_in_one(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
+    """Commits reachable over all parents from one of two commits and not from the other, newest first, each once.
+
+    Ends as soon as only commits that both have are left to visit.
+    """
+    read = Ahead(objects).commit
+    sides = {a: 1}
+    sides[b] = sides.get(b, 0) | 2
+    sides.pop(NO_COMMIT, None)
+    queue = [(-here.time, id_, here) for id_, here in zip(sides, objects.commits(list(sides)), strict=True)]
+    heapify(queue)
+    wanted = sum(side != _BOTH for side in sides.values())
+    while queue and wanted:
+        _, commit, here = heappop(queue)
+        side = sides[commit]
+        if side != _BOTH:
+            wanted -= 1
+            yield commit, here
+        for parent in here.parents:
+            if parent == NO_COMMIT:
+                continue
+            known = sides.get(parent, 0)
+            sides[parent] = known | side
+            wanted += (known | side != _BOTH) - (known not in (0, _BOTH))
+            if not known:
+                found = read(parent)
+                heappush(queue, (-found.time, parent, found))

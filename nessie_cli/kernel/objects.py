@@ -264,6 +264,11 @@ class Objects:
         found = self._added.get(id_) or self._cache.get(id_)
         return found if type(found) is Commit else self.commits([id_])[0]
 
+    def known_commit(self, id_: Id) -> Commit | None:
+        """One commit, where it needs no read."""
+        found = self._added.get(id_) or self._cache.get(id_)
+        return found if type(found) is Commit else None
+
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
         """Commits in the order of their ids, the missing ones fetched in one round trip."""
         found: dict[Id, Commit] = {}

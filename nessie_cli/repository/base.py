@@ -7,6 +7,8 @@ iterators that read as they are consumed. A verb that writes either did everythi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from re import Pattern
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from msgspec import Struct
@@ -214,6 +216,50 @@ class Surveying(Protocol):
 
     def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
         """When these commits were made, in microseconds since 1970; 0 for the empty history. One round trip."""
+
+
+class Sieve(Struct, frozen=True):
+    """Which commits of a log are wanted; what is left empty is passed by all.
+
+    An author matches one of `authors` (the committer, where a commit names no author), the committer one of `committers`, the message `message`. The
+    commit time lies between `since` and `until`, both included. `merges`: only commits with merge parents, or none of them. An operation is on one
+    of `keys`, or below one. Of those that pass the first `skip` are left out.
+    """
+
+    authors: tuple[Pattern[str], ...] = ()
+    committers: tuple[Pattern[str], ...] = ()
+    message: Pattern[str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    merges: bool | None = None
+    keys: tuple[ContentKey, ...] = ()
+    skip: int = 0
+
+
+ALL_COMMITS = Sieve()
+
+
+class Walk(Struct, frozen=True):
+    """Which commits are walked: those reachable from `start` and not from `exclude`; with neither, those of all branches and tags.
+
+    `symmetric`: also those of `exclude` that `start` has not. `first_parent` does not follow merge parents, and is not for what excludes something.
+    """
+
+    start: Revision | None
+    exclude: Revision | None = None
+    symmetric: bool = False
+    first_parent: bool = False
+
+
+@runtime_checkable
+class Sifting(Protocol):
+    """A repository that tells of a log only what passes a sieve, without making entries of the others. The embedded one does."""
+
+    def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """The commits that pass, newest first; None for others that were looked at. Ends where no more can pass.
+
+        Cost one small read for each commit of the walk, or less: merges, commits on a key, and those until a time are found without those between.
+        """
 
 
 @runtime_checkable

@@ -36,7 +36,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import told
 from nessie_cli.repository import protection, reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, Revision, Sieve, Walk, describe_settings
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.revisions import Revisions, as_reference
@@ -202,6 +202,15 @@ class LocalRepository:
         for id_, commit in touching(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
+    def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """See `Sifting`."""
+        from nessie_cli.repository.sifting import Reading, sifted
+
+        of = Reading(self._objects, self._store.find_marked, self._descends)
+        starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
+        exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
+        return sifted(of, starts, exclude, walk, sieve, operations=operations)
+
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
         id_ = self._commit_id(revision)
@@ -235,13 +244,20 @@ class LocalRepository:
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""
-        return history.merge_base(self._objects, self._commit_id(a), self._commit_id(b)).hex()
+        from nessie_cli.kernel.leaping import near_merge_base
+
+        objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
+        near = near_merge_base(objects, self._store.find_marked, *ids)
+        return (history.merge_base(objects, *ids) if near is None else near).hex()
 
     @cached_property
     def _lineages(self) -> Lineages:
         from nessie_cli.kernel.lineage import Lineages
 
         return Lineages(self._objects, self._store.find_marked)
+
+    def _descends(self, ancestor: Id, commit: Id) -> bool:
+        return self._lineages.is_ancestor(ancestor, commit)
 
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """See `Repository`."""

@@ -12,6 +12,7 @@ from nessie_cli.cli.walks import changes_in
 from nessie_cli.cli.words import refuse_empty, split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.repository.base import ALL_COMMITS, Sieve, Sifting
 
 EXAMPLES = (
     "nessie log -n 5 --oneline",
@@ -86,8 +87,8 @@ def log(
     if format_ is not None and (call.wants_json or graph or stat or patch or name_status):
         raise InvalidInput("--format says all of what is shown: it excludes --json, --graph, --stat, --name-status and -p")
     which = Which(before, keys, all_, first_parent, since, until, author, committer, grep, ignore_case, filter_, merges, extended)
-    commits = _commits(call, which)
-    found = filters.select(commits, _tests(call, which), limit, skip)
+    commits, tests, left_out = _chosen(call, which, skip, graph=graph)
+    found = filters.select(commits, tests, limit, left_out)
     if call.wants_json:
         chosen: Iterable[LogEntry] = (entry for entry, passed in found if passed)
         _answer(call, chosen, commits, reverse=reverse, stat=stat, diffs=patch or name_status)
@@ -101,34 +102,35 @@ def log(
     _print(call, ((entry, passed) for entry, passed in found if passed or graph), form, reverse=reverse)
 
 
-def _tests(call: Invocation, which: Which) -> list[filters.Test]:
+def _sieve(call: Invocation, which: Which, skip: int) -> Sieve:
     since, until = (commitspec.parse_time(text, call.now) if text else None for text in (which.since, which.until))
     authors, committers, grep = (
-        [filters.pattern(option, text, ignore_case=which.ignore_case) for text in texts or ()]
+        tuple(filters.pattern(option, text, ignore_case=which.ignore_case) for text in texts or ())
         for option, texts in (("--author", which.author), ("--committer", which.committer), ("--grep", [which.grep] if which.grep else None))
     )
-    tests = [
-        filters.made_since(since) if since else None,
-        filters.made_until(until) if until else None,
-        filters.by_author(authors) if authors else None,
-        filters.by_committer(committers) if committers else None,
-        filters.by_message(grep[0]) if grep else None,
-        filters.touching(which.keys) if which.keys else None,
-        (lambda entry: filters.merges(entry) == which.merges) if which.merges is not None else None,
-        filters.by_filter("log", which.filter) if which.filter else None,
-    ]
-    return [test for test in tests if test]
+    return Sieve(authors, committers, grep[0] if grep else None, since, until, which.merges, tuple(which.keys), skip)
 
 
-def _commits(call: Invocation, which: Which) -> Iterator[LogEntry]:
+def _chosen(call: Invocation, which: Which, skip: int, *, graph: bool) -> tuple[Iterator[LogEntry | None], list[filters.Test], int]:
+    """The commits to look at; the tests that are still to be made of them, and how many of those that pass are to be left out.
+
+    A repository that can sift does most of it. A graph has to know commits that do not pass as well.
+    """
     repository = call.repository()
     operations = bool(which.keys) or which.operations or (which.filter is not None and "operations" in which.filter)
-    if which.all:
+    sieve = _sieve(call, which, 0 if which.filter else skip)
+    tests = [filters.by_filter("log", which.filter)] if which.filter else []
+    meant = None if which.all else call.revision_range(which.before[0] if which.before else None)
+    walk = walks.walk_of(meant, first_parent=which.first_parent)
+    if walk is not None and isinstance(repository, Sifting) and not (graph and sieve != ALL_COMMITS):
+        return repository.sifted(walk, sieve, operations=operations), tests, skip if which.filter else 0
+    commits: Iterator[LogEntry]
+    if meant is None:
         heads = (reference.hash for reference in repository.references())
-        return walks.commits_of_all(repository, heads, first_parent=which.first_parent, operations=operations)
-    meant = call.revision_range(which.before[0] if which.before else None)
-    since = commitspec.parse_time(which.since, call.now) if which.since else None
-    return walks.commits_of(repository, meant, first_parent=which.first_parent, operations=operations, since=since)
+        commits = walks.commits_of_all(repository, heads, first_parent=which.first_parent, operations=operations)
+    else:
+        commits = walks.commits_of(repository, meant, first_parent=which.first_parent, operations=operations, since=sieve.since)
+    return commits, [*filters.of_sieve(sieve), *tests], skip
 
 
 def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], form: Any, *, reverse: bool) -> None:
@@ -150,14 +152,14 @@ def _print_filled(call: Invocation, found: Iterable[LogEntry], text: str, *, rev
     call.out.print_texts(template.filled(entry, names, call.now) for entry in (reversed(list(found)) if reverse else found))
 
 
-def _answer(call: Invocation, found: Iterable[LogEntry], rest: Iterator[LogEntry], *, reverse: bool, stat: bool, diffs: bool) -> None:
+def _answer(call: Invocation, found: Iterable[LogEntry], rest: Iterator[LogEntry | None], *, reverse: bool, stat: bool, diffs: bool) -> None:
     """One document, which says as well whether there is more; `--jsonl` writes commits as they are read."""
     if call.options.jsonl and not reverse:
         call.answer_listing("logEntries", (_document(call, entry, stat=stat, diffs=diffs) for entry in found))
         return
     chosen = list(found)
     documents = (_document(call, entry, stat=stat, diffs=diffs) for entry in (reversed(chosen) if reverse else chosen))
-    call.answer_listing("logEntries", documents, hasMore=next(rest, None) is not None, token=None)
+    call.answer_listing("logEntries", documents, hasMore=next(rest, rest) is not rest, token=None)
 
 
 def _document(call: Invocation, entry: LogEntry, *, stat: bool, diffs: bool) -> dict[str, Any]:

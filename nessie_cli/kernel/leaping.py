@@ -1,0 +1,123 @@
+"""Going through history without reading what nobody asks for: from merge to merge, and to what a branch had at a time.
+
+Over first parents jump pointers do that (history.py). What hangs on merge parents is found by the marks of the commits that merge (keylog.py). All
+answers are those of a walk; where a walk would be as fast, or merges are too many, there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from nessie_cli.kernel import history
+from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
+from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+
+IsAncestor = Callable[[Id, Id], bool]
+"""Whether a commit is an ancestor of another over any parents."""
+Found = tuple[Id, Commit]
+
+_PAGE = 64
+"""About so many commits are looked at by whoever reads a page of them."""
+SHORT = 512
+"""A walk over so many commits is no longer than what it would be replaced by."""
+_BATCH = 32
+
+
+def newest_first(found: Found) -> tuple[int, Id]:
+    """The order of a walk: by time, then by id."""
+    return -found[1].time, found[0]
+
+
+def merges_of_store(objects: Objects, find_marked: FindMarked, height: int) -> list[Found] | None:
+    """All commits of a store that merge, newest first.
+
+    None where there are so many that in a history of this height a page of them is found sooner by walking: then they are close together.
+    """
+    ids: list[Id] = []
+    for _, id_ in marked(find_marked, MERGE):
+        ids.append(id_)
+        if len(ids) ** 2 > _PAGE * height:
+            return None
+    found = objects.find_commits(ids)
+    return sorted(((id_, commit) for id_, commit in found.items() if len(commit.parents) > 1), key=newest_first)
+
+
+def those_in(objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]) -> Iterator[Found]:
+    """Those of some commits that are reachable from `start` over all parents, in their order. O(log commits) for each along first parents."""
+    line = start
+    top = history.height_of(objects, start)
+    for first in range(0, len(found), _BATCH):
+        batch = found[first : first + _BATCH]
+        at = history.ancestors_at(objects, line, {commit.height for _, commit in batch if commit.height <= top})
+        for id_, commit in batch:
+            if at.get(commit.height) == id_:
+                yield id_, commit
+                # What follows is older, so the search begins here; what is higher than this is on another line.
+                line, top = id_, commit.height
+            elif is_ancestor(id_, start):
+                yield id_, commit
+
+
+def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, Id]:
+    """What `ancestor_at` answers for each of many commits that are not below this height: their ways soon join."""
+    ways = {id_: id_ for id_ in commits}
+    while True:
+        known = list(set(ways.values()))
+        here = dict(zip(known, objects.commits(known), strict=True))
+        above = [id_ for id_, at in ways.items() if here[at].height > height]
+        if not above:
+            return ways
+        for id_ in above:
+            commit = here[ways[id_]]
+            ways[id_] = commit.jump if history.jump_height(commit.height) >= height else commit.parents[0]
+
+
+def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int) -> list[Id]:
+    """Commits not younger than `time` from which all those are reachable that are reachable from `start`, given all merges newest first.
+
+    Of a merge that is younger only that matters which left the first parents of `start` before that time: for most of them one look shows that
+    they did not.
+    """
+    first = history.at_time(objects, start, time)
+    if first == start:
+        return [start] if start != NO_COMMIT else []
+    fork = history.height_of(objects, first) + 1
+    younger = history.ancestor_at(objects, start, fork)
+    later = [(id_, parent) for id_, commit in merges if commit.time > time for parent in commit.parents[1:] if parent != NO_COMMIT]
+    beside = objects.find_commits(list({parent for _, parent in later}))
+    through = at_height(objects, (id_ for id_, commit in beside.items() if commit.height >= fork), fork)
+    heads = {first}
+    for id_, parent in later:
+        if through.get(parent) != younger and is_ancestor(id_, start):
+            heads.add(history.at_time(objects, parent, time))
+    return [head for head in heads if head != NO_COMMIT]
+
+
+def near_merge_base(objects: Objects, find_marked: FindMarked, a: Id, b: Id, short: int = SHORT) -> Id | None:
+    """What `history.merge_base` answers, where that is the commit at which first parents part, and one of the two is near it; else None.
+
+    The commits of the nearer one since then must be no merges, and must not have been merged into the other.
+    """
+    fork = history.common_first_parent(objects, a, b)
+    if fork in (a, b):
+        return fork
+    level = history.height_of(objects, fork)
+    near, far = sorted((a, b), key=lambda id_: history.height_of(objects, id_))
+    above, beyond = (history.height_of(objects, id_) - level for id_ in (near, far))
+    if above > short or beyond < short:
+        return None
+    history.stretch(objects, near, above)
+    lowest = near
+    for id_, commit in history.first_parents(objects, near):
+        if id_ == fork:
+            break
+        if len(commit.parents) > 1:
+            return None
+        lowest = id_
+    since = objects.commit(lowest).time
+    merges = merges_of_store(objects, find_marked, beyond)
+    if merges is None:
+        return None
+    parents = {parent for _, commit in merges if commit.time > since for parent in commit.parents[1:] if parent != NO_COMMIT}
+    high = [id_ for id_, commit in objects.find_commits(list(parents)).items() if commit.height > level]
+    return None if lowest in at_height(objects, high, level + 1).values() else fork

@@ -1,0 +1,170 @@
+"""A log through a sieve tells what filtering the whole log tells, on random histories with merges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+
+from nessie_cli.kernel.lineage import Lineages
+from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
+from nessie_cli.repository.base import MergeOptions, Sieve, Walk
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.opening import create
+from nessie_cli.repository.sifting import Reading, sifted
+from tests.repository.vocabulary import NS, Catalog, key, put, table
+
+BRANCHES = ("main", "dev", "wild")
+
+
+class History:
+    """Some sixty commits by three writers on three branches that are merged into each other, and both ways to sift their logs."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        ticks = count(1_700_000_000_000_000, 1_000_000)
+        made = create("memory:", clock=ticks.__next__)
+        assert isinstance(made, LocalRepository)
+        self.repository = made
+        self.catalog = catalog = Catalog(self.repository)
+        catalog.write("main", {"ns": NS, "a": 0, "ns.a": 0, "b": 0})
+        for name in BRANCHES[1:]:
+            catalog.branch(name)
+        for number in range(1, 60):
+            self._step(number)
+        catalog.tag("v1", "dev~1")
+        store = made._store
+        objects = Objects(store.get, Decoded())
+        lineages = Lineages(objects, store.find_marked, 1)
+        self._reading = Reading(objects, store.find_marked, lineages.is_ancestor, short=0, rare=1)
+
+    def _step(self, number: int) -> None:
+        random = self.random
+        branch = random.choice(BRANCHES)
+        if random.random() < 0.2:
+            source = random.choice([name for name in BRANCHES if name != branch])
+            self.repository.merge(branch, source, MergeOptions(default_behavior=MergeBehavior.FORCE))
+            return
+        name = random.choice(["a", "ns.a", "b", "c"])
+        old = self.repository.contents(branch, [key(name)]).get(key(name))
+        meta = CommitMeta(f"load {number % 7}", authors=random.choice([(), (f"w{number % 3}",), ("w0", "w1")]))
+        self.repository.commit(branch, [put(name, table(number, old.id if old else None))], meta)
+
+    def leaping(self, walk: Walk, sieve: Sieve) -> Iterator[LogEntry | None]:
+        """By marks and jump pointers wherever that is possible."""
+        starts = [r.hash for r in self.repository.references()] if walk.start is None else [self.catalog.hash(str(walk.start))]
+        exclude = [] if walk.exclude is None else [self.catalog.hash(str(walk.exclude))]
+        ids = ([bytes.fromhex(hash_) for hash_ in some] for some in (starts, exclude))
+        return sifted(self._reading, *ids, walk, sieve, operations=False)
+
+    def plain(self, walk: Walk) -> list[LogEntry]:
+        """All commits of a walk, newest first."""
+        repository = self.repository
+        if walk.start is None:
+            found = [e for r in repository.references() for e in repository.log(r.hash, operations=True, all_parents=not walk.first_parent)]
+        elif walk.exclude is None:
+            found = list(repository.log(walk.start, operations=True, all_parents=not walk.first_parent))
+        else:
+            found = list(repository.log_excluding(walk.start, [walk.exclude], operations=True))
+            if walk.symmetric:
+                found += repository.log_excluding(walk.exclude, [walk.start], operations=True)
+        return sorted({entry.hash: entry for entry in found}.values(), key=lambda entry: (-time_of(entry).timestamp(), entry.hash))
+
+    def walk(self) -> Walk:
+        """One at random."""
+        random = self.random
+        start = random.choice([*BRANCHES, "v1", f"main~{random.randrange(1, 9)}"])
+        exclude = random.choice([*BRANCHES, "v1", "main~5"])
+        return random.choice([
+            Walk(start), Walk(start), Walk(start, first_parent=True), Walk(None), Walk(None, first_parent=True),
+            Walk(start, exclude), Walk(start, exclude, symmetric=True),
+        ])  # fmt: skip
+
+    def sieve(self) -> Sieve:
+        """One at random."""
+        random = self.random
+        times = sorted(map(time_of, self.plain(Walk(None))))
+
+        def perhaps(value: Any, otherwise: Any) -> Any:
+            return value if random.random() < 0.25 else otherwise
+
+        return Sieve(
+            authors=perhaps((re.compile("w1|^e"),), ()),
+            committers=perhaps((re.compile(random.choice(["et", "none"])),), ()),
+            message=perhaps(re.compile(r"load [135]$"), None),
+            since=perhaps(random.choice(times), None),
+            until=perhaps(random.choice([*times, times[0] - timedelta(1)]), None),
+            merges=perhaps(random.random() < 0.7, None),
+            keys=tuple(map(key, perhaps(random.choice([["a"], ["ns"], ["ns.a", "b"], ["none"]]), []))),
+            skip=perhaps(random.randrange(4), 0),
+        )
+
+
+def time_of(entry: LogEntry) -> datetime:
+    assert entry.meta.commit_time is not None
+    return entry.meta.commit_time
+
+
+def passing(entries: Iterable[LogEntry], sieve: Sieve) -> list[str]:
+    def passes(entry: LogEntry) -> bool:
+        meta = entry.meta
+        return (
+            (not sieve.authors or any(p.search(a) for p in sieve.authors for a in meta.authors or (meta.committer or "",)))
+            and (not sieve.committers or any(p.search(meta.committer or "") for p in sieve.committers))
+            and (sieve.message is None or bool(sieve.message.search(meta.message)))
+            and (sieve.since is None or time_of(entry) >= sieve.since)
+            and (sieve.until is None or time_of(entry) <= sieve.until)
+            and (sieve.merges is None or (len(meta.parents) > 1) == sieve.merges)
+            and (not sieve.keys or any(o.key.starts_with(k) for o in entry.operations or () for k in sieve.keys))
+        )
+
+    return [entry.hash for entry in entries if passes(entry)][sieve.skip :]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_passes_is_what_filtering_the_log_leaves(seed: int) -> None:
+    history = History(seed)
+    for _ in range(60):
+        walk, sieve = history.walk(), history.sieve()
+        wanted = passing(history.plain(walk), sieve)
+        told = f"seed {seed}, {walk}, {sieve}"
+        assert [entry.hash for entry in history.leaping(walk, sieve) if entry is not None] == wanted, told
+        assert [entry.hash for entry in history.repository.sifted(walk, sieve) if entry is not None] == wanted, told
+
+
+@pytest.mark.parametrize("sieve", [Sieve(merges=True), Sieve(keys=(key("a"),)), Sieve(message=re.compile("load 1"))])
+def test_behind_each_entry_but_the_last_of_the_walk_something_follows(sieve: Sieve) -> None:
+    """Whoever stops at a limit learns so whether there was more to look at."""
+    history = History(1)
+    first = history.plain(Walk("main"))[-1].hash
+    for sift in (history.leaping, history.repository.sifted):
+        entries = list(sift(Walk("main"), sieve))
+        for place, entry in enumerate(entries):
+            assert entry is None or (place + 1 < len(entries)) == (entry.hash != first)
+
+
+def test_operations_are_told_where_they_are_asked_for() -> None:
+    repository = History(2).repository
+    for asked in (True, False):
+        entries = [entry for entry in repository.sifted(Walk("main"), Sieve(keys=(key("a"),)), operations=asked) if entry]
+        assert entries
+        assert all(bool(entry.operations) == asked for entry in entries)
+
+
+def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> None:
+    with create("memory:") as repository:
+        assert isinstance(repository, LocalRepository)
+        catalog = Catalog(repository)
+        catalog.write("main", {"rare": 1})
+        for number in range(300):
+            catalog.write("main", {"often": number})
+        objects = repository._objects = Objects(repository._store.get, Decoded())
+        entries = [entry for entry in repository.sifted(Walk("main"), Sieve(keys=(key("rare"),))) if entry]
+        assert [entry.meta.message for entry in entries] == ["write rare"]
+        assert objects.commit_reads < 30
