@@ -6,7 +6,7 @@
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run
-#   make bench-serving  the server beside the original server and the floors, about 10 minutes
+#   make bench-serving  the server beside the original server and the floors, about 14 minutes
 #   make docs    write what is generated: completions, the manual, the transcript in README.md
 #   make clean   remove .venv and what tools have left behind
 #

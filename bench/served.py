@@ -88,14 +88,14 @@ class Served:
             version += 1
             number = mine[version % len(mine)]
             operation = put(number, version, self.ids[size][number])
-            for _ in range(MOST_TRIES):
-                answer = yield Request(self._commit(branch, hash_, [operation], f"update {number}"))
+            for tries in range(MOST_TRIES):
+                answer = yield Request(self._commit(branch, hash_, [operation], f"update {number}"), again=tries > 0)
                 if answer.status == OK:
                     break
-                # The original gives up after some lost races; whoever writes asks where the branch is and tries again.
-                where = yield Request(self.server.get(f"/trees/{branch}"), counts=False)
+                # The original gives up after some lost races; whoever writes asks where the branch is and tries again. That is one commit, and slow.
+                where = yield Request(self.server.get(f"/trees/{branch}"), counts=False, again=True)
                 hash_ = json.loads(where.body)["reference"]["hash"]
-            hash_ = json.loads(answer.body)["targetBranch"]["hash"]
+            hash_ = json.loads(checked(answer).body)["targetBranch"]["hash"]
 
     def contents(self, size: int, clients: int, seconds: float) -> list[Script]:
         """Clients that read one content after the other at HEAD."""

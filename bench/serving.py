@@ -1,7 +1,9 @@
 """`nessie serve` beside the released original on RocksDB, beside a route that only echoes, and beside a loop that only writes the same rows.
 
-All servers run at once, each in its own process; each row is measured in turns, a few seconds on each, so that what disturbs the machine meets all
-alike. The original does not force its commits to the disk; ours does. Without a Java or the original's jar only the floors are compared.
+All servers run at once, each in its own process, and each is warmed up for a minute, mostly by commits: the original's machine code is made while it
+runs. Then each row is measured in turns, a few seconds on each, so that what disturbs the machine meets all alike; the first half second of a turn
+does not count, since another server had the processors until then. A commit that has to be sent again counts once, with all of its time. The original
+does not force its commits to the disk; ours does. Without a Java or the original's jar only the floors are compared.
 """
 
 from __future__ import annotations
@@ -29,20 +31,30 @@ from tests.original.server import original
 TURNS = 2
 AT_LEAST, AT_MOST = 1.0, 1.0
 COMMITS_REPLAYED = 300
+OF_COMMITS = 2 / 3
+"""The share of commits in the warm-up."""
+HEAP = "4g"
+"""What the original may take for itself; it took as much when it was measured alone."""
 
 
 class _Scale(NamedTuple):
-    """How much is measured: tables of the small catalogs and of the large ones, commits in the log, seconds of each turn and of the warm-up."""
+    """How much is measured.
+
+    Tables of the small catalogs and of the large ones, commits in the log; seconds of each turn, of its beginning that does not count, and of the
+    warm-up of each server.
+    """
 
     few: int = 500
     many: int = 10_000
     sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
     log: int = 1_000
-    seconds: float = 2.0
-    warm: float = 20.0
+    seconds: float = 2.5
+    seconds_of_commits: float = 4.0
+    before: float = 0.5
+    warm: float = 60.0
 
 
-_SMALL = _Scale(50, 300, (100, 300), 120, 0.3, 1.0)
+_SMALL = _Scale(50, 300, (100, 300), 120, 0.3, 0.3, 0.05, 1.0)
 
 
 class _Row(NamedTuple):
@@ -52,6 +64,7 @@ class _Row(NamedTuple):
     scripts: Callable[[Served, float], list[Script]]
     clients: int
     timed: bool = False
+    commits: bool = False
 
 
 class _Contestant(NamedTuple):
@@ -71,19 +84,19 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
         others = []
         try:
             (scratch / "original").mkdir()
-            found = stack.enter_context(original(scratch / "original", scratch / "original" / "rocksdb", heap="2g"))
+            found = stack.enter_context(original(scratch / "original", scratch / "original" / "rocksdb", heap=HEAP))
             others.append(_Contestant("the original", Served(found.url, _sizes(scale), scale.log), found.pid))
         except Unavailable as error:
             print(f"the original is not measured: {error}", file=sys.stderr)
         echo = stack.enter_context(_Echo())
-        for contestant in (ours, two, *others):
+        for contestant in (*others, ours, two):
             _warm(contestant.served, scale)
         for row in _rows(scale):
             if how.only in row.what:
                 yield from _lines(row, [ours, two, *others], echo, scale)
         yield from _durable(ours, scratch, scale)
         for contestant in others:
-            made_of = f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) : {_resident(contestant.pid)} MiB with a heap of 2 GiB"
+            made_of = f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) : {_resident(contestant.pid)} MiB with a heap of {HEAP}"
             yield Line("resident memory: ours : the original", _resident(ours.pid) / _resident(contestant.pid), "x", AT_MOST, made_of)
 
 
@@ -94,7 +107,7 @@ def _sizes(scale: _Scale) -> list[int]:
 def _rows(scale: _Scale) -> Iterator[_Row]:
     for writers, branches in ((1, 1), (8, 1), (32, 1), (8, 8)):
         what = f"commits, {writers} on {branches} branch{'es' if branches > 1 else ''}"
-        yield _Row(what, lambda served, seconds, w=writers, b=branches: served.commits(scale.few, w, b, seconds), writers)  # type: ignore[misc]
+        yield _Row(what, lambda served, seconds, w=writers, b=branches: served.commits(scale.few, w, b, seconds), writers, commits=True)  # type: ignore[misc]
     for clients in (1, 8):
         for size in (scale.few, scale.many):
             what = f"content of {size:,}, {_many(clients)}"
@@ -117,10 +130,10 @@ def _many(clients: int) -> str:
 
 
 def _warm(served: Served, scale: _Scale) -> None:
-    """The original's machine code is made while it runs; ours has caches."""
-    rows = [row for row in _rows(scale) if row.clients <= 8]
-    for row in rows:
-        drive(served.server, row.scripts(served, scale.warm / len(rows)))
+    for commits, share in ((False, 1 - OF_COMMITS), (True, OF_COMMITS)):
+        rows = [row for row in _rows(scale) if row.commits is commits]
+        for row in rows:
+            drive(served.server, row.scripts(served, scale.warm * share / len(rows)))
 
 
 # -- lines --------------------------------------------------------------------------------------------------------------------------------
@@ -145,9 +158,11 @@ def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale
         contestants = [contestant for contestant in contestants if contestant.name != "two workers"]
     taken: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     spent = dict.fromkeys(taken, 0.0)
+    seconds = scale.seconds_of_commits if row.commits else scale.seconds
     for _ in range(TURNS):
         for contestant in contestants:
-            scripts = row.scripts(contestant.served, scale.seconds)
+            drive(contestant.served.server, row.scripts(contestant.served, scale.before))
+            scripts = row.scripts(contestant.served, seconds)
             begun = time.perf_counter()
             taken[contestant.name] += drive(contestant.served.server, scripts)
             spent[contestant.name] += time.perf_counter() - begun

@@ -24,10 +24,14 @@ class Answer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is sent, and whether its time counts (not, where it only prepares another one)."""
+    """What is sent, and whether its time counts (not, where it only prepares another one).
+
+    One that goes on with what the request before could not do (`again`) is no new one: its time begins with the first of them, and they count once.
+    """
 
     data: bytes
     counts: bool = True
+    again: bool = False
 
 
 Script = Generator[Request, Answer, None]
@@ -80,16 +84,20 @@ class _Client:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.script = script
         self._read = bytearray()
+        self.times: list[float] = []
         self._sent_at = 0.0
-        self._counts = False
+        self._counts = self._counted = False
 
     def begin(self, request: Request) -> None:
         self._read.clear()
-        self._counts = request.counts
-        self._sent_at = time.perf_counter()
+        if not request.again:
+            self._sent_at = time.perf_counter()
+        elif self._counted:
+            self.times.pop()
+        self._counts, self._counted = request.counts, False
         self.socket.sendall(request.data)
 
-    def hear(self, times: list[float]) -> Answer | None:
+    def hear(self) -> Answer | None:
         """Read what is there; the answer when it is complete."""
         data = self.socket.recv(1 << 18)
         if not data:
@@ -97,7 +105,8 @@ class _Client:
         self._read += data
         answer = _parsed(self._read)
         if answer is not None and self._counts:
-            times.append(time.perf_counter() - self._sent_at)
+            self.times.append(time.perf_counter() - self._sent_at)
+            self._counted = True
         return answer
 
 
@@ -125,16 +134,15 @@ def _chunks(data: bytearray, at: int) -> Iterator[bytes]:
 
 def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
     """Run each script over a connection of its own, all at once, to their ends; the seconds of every request that counts."""
-    times: list[float] = []
+    clients = [_Client(server, script) for script in scripts]
     with selectors.DefaultSelector() as selector:
-        for script in scripts:
-            client = _Client(server, script)
+        for client in clients:
             selector.register(client.socket, selectors.EVENT_READ, client)
-            client.begin(next(script))
+            client.begin(next(client.script))
         while selector.get_map():
             for key, _ in selector.select():
                 client = key.data
-                answer = client.hear(times)
+                answer = client.hear()
                 if answer is None:
                     continue
                 try:
@@ -142,4 +150,4 @@ def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
                 except StopIteration:
                     selector.unregister(client.socket)
                     client.socket.close()
-    return times
+    return [seconds for client in clients for seconds in client.times]
