@@ -63,7 +63,11 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
             sys.stderr.write(message + "\n")
             return 2
         message = "missing command"
-    _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, f"`{path} --help` shows what it takes")
+    from nessie_cli.cli.foreign_options import hint_for
+
+    hint = hint_for(path, getattr(error, "option_name", None), message)
+    message = message.partition(" (Possible options")[0] if hint else message
+    _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, hint or f"`{path} --help` shows what it takes")
     return 2
 
 

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.parameters import command_of
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
+from nessie_cli.cli.rewriting import MEANT_ANYWAY
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
 
@@ -27,6 +28,13 @@ def as_asked(ctx: Any, text: str) -> str:
 
 class ExampleCommand(TyperCommand):
     """A command whose epilog is its examples, one command line each, never re-wrapped."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """The parser, which also takes what means here nothing else than what is done anyway."""
+        parser = super().make_parser(ctx)
+        for option in MEANT_ANYWAY.get(ctx.command_path.removeprefix("nessie "), ()):
+            parser.add_option(obj=self, opts=[option], dest="", action="store_const", const=True)  # type: ignore[arg-type]
+        return parser
 
     def get_help(self, ctx: Any) -> str:
         """The help; with `--json` as a document."""

@@ -7,6 +7,7 @@ from itertools import islice
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.suggestions import did_you_mean
+from nessie_cli.model import ContentKey
 
 MOST_NAMES = 10_000
 """How many names are compared with a mistyped one before the search gives up."""
@@ -42,12 +43,23 @@ def _unrelated(error: errors.NotFound) -> list[str]:
     return ["Their histories share nothing; `nessie merge --unrelated` merges them all the same"] if shares_nothing else []
 
 
+def _as_key(word: str, call: Invocation) -> str:
+    """What to say where the word that is no reference is a key; an empty text where it is none."""
+    try:
+        key = ContentKey.parse(word)
+    except errors.InvalidInput:
+        return ""
+    return f"{key} is a key; keys stand behind --: `-- {key}`" if key in call.repository().contents(call.head, [key]) else ""
+
+
 def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:
     """The references or keys that look like the missing one; a store that fails here has nothing to add to the error."""
     if not call.is_open or not error.name:
         return []
     repository = call.repository()
     try:
+        if isinstance(error, errors.ReferenceNotFound) and (said := _as_key(error.name, call)):
+            return [said]
         if isinstance(error, errors.ContentNotFound):
             known = [str(entry.key) for entry in islice(repository.entries(call.head), MOST_NAMES)]
         else:

@@ -46,7 +46,10 @@ def wishes_of(params: Mapping[str, Any]) -> Wishes:
     )
     same = ("delete", "rename", "assign", "if_exists", "if_not_exists", "expected_hash", "yes", "dry_run", "hash_on_ref")
     wanted = params["listing"] or listed != Listed()
-    return Wishes(words=params["words"] or [], listed=listed if wanted else None, **{name: params[name] for name in same})
+    given = {name: params[name] for name in same}
+    if params["delete_all"]:
+        given |= {"delete": True, "yes": True}
+    return Wishes(words=params["words"] or [], listed=listed if wanted else None, **given)
 
 
 def work_on_references(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
@@ -79,6 +82,8 @@ def _list(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
 
 
 def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
+    if wishes.expected_hash is not None:
+        raise InvalidInput("--expected-hash (-c) is for -d, -m and -f; `NEW OLD` makes one where another stands")
     name, *start = _words(wishes, 1, 2, "NAME [START]")
     if wishes.hash_on_ref:
         start = [f"{start[0] if start else call.reference_name()}@{wishes.hash_on_ref}"]

@@ -103,24 +103,19 @@ def _edit(call: Invocation, conflict: Conflict) -> Content | None:
         call.err.print_line("there is no content to edit; take one side")
         return None
     import json
-    import shlex
-    import subprocess
     import tempfile
     from pathlib import Path
 
+    from nessie_cli.cli.editing import edit
     from nessie_cli.wire.decode import decode_content
     from nessie_cli.wire.encode import encode_content
-    from nessie_cli.workspace.environment import editor
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "content.json")
         path.write_text(json.dumps(encode_content(content), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         try:
-            # The editor is the user's own setting.
-            code = subprocess.run([*shlex.split(editor()), str(path)], check=False).returncode  # noqa: S603
-            if code == 0:
-                return decode_content(path.read_bytes(), "the edited content", allow_unknown=True)
-            call.err.print_line(f"the editor ended with {code}; nothing was taken over")
-        except (OSError, ValueError, NessieError) as error:
+            edit(path)
+            return decode_content(path.read_bytes(), "the edited content", allow_unknown=True)
+        except (OSError, NessieError) as error:
             call.err.print_line(f"not taken over: {error}")
     return None

@@ -5,7 +5,7 @@ Aliases are replaced, and what users of git and pynessie are used to type is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nessie_cli.cli.options import command_position
 from nessie_cli.cli.registry import COMMANDS
@@ -32,6 +32,8 @@ def _config(words: Words) -> Words:
     """`config --get K` and its like, `config K`, and options before the verb."""
     verbs = {"--get": "get", "--add": "set", "--unset": "unset", "-l": "list", "--list": "list"}
     scopes = ("--user", "--repository", "--workspace", "--json", "--jsonl")
+    end = words.index("--") if "--" in words else len(words)
+    words = [_SCOPES.get(word, word) if place < end else word for place, word in enumerate(words)]
     before = []
     while words and words[0] in scopes:
         before.append(words.pop(0))
@@ -40,9 +42,15 @@ def _config(words: Words) -> Words:
     if words[0] in verbs:
         return [verbs[words[0]], *words[1:], *before]
     known = COMMANDS["config"].children or {}
-    if words[0].startswith("-") or words[0] in known or len(words) > 1:
+    if words[0].startswith("-") or words[0] in known:
         return [words[0], *before, *_values_last(words[1:])]
-    return ["get", *words, *before]
+    count = sum(word not in scopes for word in words)
+    verbs_by_count = {1: ["get"], 2: ["set"]}
+    return [*verbs_by_count.get(count, []), *_values_last(words), *before]
+
+
+_SCOPES = {"--global": "--user", "--local": "--workspace"}
+"""What git calls them."""
 
 
 def _values_last(words: Words) -> Words:
@@ -54,7 +62,10 @@ def _values_last(words: Words) -> Words:
 
 
 def _stash(words: Words) -> Words:
-    """`stash` alone pushes."""
+    """`stash` alone pushes, and so does git's older `stash save MSG`."""
+    if words[:1] == ["save"]:
+        message = " ".join(word for word in words[1:] if not word.startswith("-"))
+        return ["push", *(word for word in words[1:] if word.startswith("-")), *(["-m", message] if message else [])]
     return ["push", *words] if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")) else words
 
 
@@ -103,11 +114,44 @@ def _content(words: Words) -> Words:
     return ["put", *rest, "--content", "-"] if {"-i", "--stdin"} & set(found) else words
 
 
+def _reset(words: Words) -> Words:
+    """The `reset --hard`, `reset HEAD` and `reset HEAD KEY` of git: the batch is all that there is to reset."""
+    end = words.index("--") if "--" in words else len(words)
+    found = [word for word in words[:end] if word not in _HOW_TO_RESET]
+    how = len(found) < end
+    if found[:1] in (["HEAD"], ["@"]):
+        found = found[1:]
+    moves = how and any(not word.startswith("-") for word in found)
+    return words if moves else found + words[end:]
+
+
+_HOW_TO_RESET = frozenset({"--hard", "--mixed", "--soft"})
+
+
+def _reflog(words: Words) -> Words:
+    """`reflog show REF`."""
+    return words[1:] if words[:1] == ["show"] else words
+
+
+MEANT_ANYWAY: Mapping[str, Sequence[str]] = {
+    "branch": ("-a", "--all", "-r", "--remotes"),
+    "commit": ("-a", "--all"),
+    "log": ("--decorate",),
+    "merge": ("--no-ff", "--no-edit", "--commit"),
+    "revert": ("--no-edit",),
+    "show": ("-p", "--patch"),
+    "stash push": ("-u", "--include-untracked"),
+    "stash show": ("-p", "--patch"),
+}
+"""Options of git's that ask for what a command does in any case: a commit takes all that is staged, a merge is a commit, no branch is remote."""
+
 HABITS: dict[str, Callable[[Words], Words]] = {
     "branch": _listing,
     "config": _config,
     "content": _content,
     "log": _log,
+    "reflog": _reflog,
+    "reset": _reset,
     "stash": _stash,
     "tag": _listing,
 }

@@ -10,8 +10,8 @@ _FLAGS = ("--json", "--jsonl", "-q", "--quiet", "-v", "--verbose", "--debug", "-
 
 
 def asks_for_version(argv: list[str]) -> bool:
-    """Whether `--version` is the first word that is no global flag."""
-    return next((word for word in argv if word not in _FLAGS), "") == "--version"
+    """Whether `--version` is the first word that is no global flag; `-v` and `-V` alone ask for it as well."""
+    return argv in (["-v"], ["-V"]) or next((word for word in argv if word not in _FLAGS), "") == "--version"
 
 
 def show_version(argv: list[str]) -> None:

@@ -88,6 +88,8 @@ class Template:
     def __init__(self, text: str) -> None:
         for prefix in _PREFIXES:
             text = text.removeprefix(prefix)
+        if "%" not in text:
+            raise InvalidInput(f"--format {visible(text)}: is no form; write oneline, or a template such as '%h %s'")
         self._text = text
         self._used = {found[1] for found in _PLACEHOLDER.finditer(text)}
         for name in sorted(self._used):

@@ -1,8 +1,8 @@
 """The workspace: the folder `.nessie/`, found upwards from where one stands.
 
 It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
-`stash.json` (batches put aside), `lock`, perhaps `requests.json` (what was sent to a server and not answered) and `hooks/`, and, unless the
-settings name another store, the store itself.
+`stash.json` (batches put aside), `MESSAGE` (that of a commit that failed), `lock`, perhaps `requests.json` (what was sent to a server and not
+answered) and `hooks/`, and, unless the settings name another store, the store itself.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class Workspace:
     def hooks_path(self) -> Path:
         """The folder of hooks, where the user has made one."""
         return self.folder / "hooks"
+
+    @property
+    def message_path(self) -> Path:
+        """The message of a commit while it is written in an editor, and after that where the commit has failed."""
+        return self.folder / "MESSAGE"
 
     @property
     def stash_path(self) -> Path:

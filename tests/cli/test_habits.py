@@ -62,3 +62,142 @@ def test_pynessie_s_configuration_is_named_where_no_store_is_found(nessie, tmp_p
     (folder / "config.yaml").write_text("endpoint: http://x\n")
     ran = nessie("log")
     assert (ran.code, f"{folder / 'config.yaml'} is pynessie's" in ran.err) == (4, True)
+
+
+TYPED = {
+    "branch -D feature": "deleted branch feature",
+    "branch -a": "main\t",
+    "branch -r": "main\t",
+    "branch -vv": "main\t",
+    "branch --show-current": "main\n",
+    "commit -am both": "main ",
+    "commit -a -m both": "main ",
+    "config --global author Ada": "author = Ada",
+    "config --local author Ada": "author = Ada",
+    "config alias.st status": "alias.st = status",
+    "config --list": "",
+    "log --oneline --decorate -1": "tables",
+    "log -1 --pretty=oneline": "tables",
+    "log -p -1": "commit ",
+    "log main..feature --oneline": "create db.ahead",
+    "merge --no-ff feature": "db.ahead",
+    "merge --no-edit feature": "db.ahead",
+    "reflog show": "main\t",
+    "reflog show main": "main\t",
+    "reset --hard": "1 operation taken out",
+    "reset --hard HEAD": "1 operation taken out",
+    "reset HEAD": "1 operation taken out",
+    "reset HEAD db.staged": "1 operation taken out",
+    "revert HEAD --no-edit": "main ",
+    "show -p": "commit ",
+    "show HEAD~1": "commit ",
+    "diff HEAD~1": "\t",
+    "stash -u": "put aside",
+    "stash save half done": "put aside",
+    "tag -D v1": "deleted tag v1",
+    "-v": "nessie 0",
+    "-V": "nessie 0",
+}
+"""What is typed as in git, and works; beside it something that it answers."""
+
+
+@pytest.fixture
+def daily(nessie, catalog):
+    """A staged operation, and a branch that is a commit ahead."""
+    catalog.branch("feature")
+    catalog.create("feature", "db.ahead")
+    assert nessie("content", "put", "db.staged", "--type", "namespace").code == 0
+    return nessie
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_what_git_users_type_works(daily, line) -> None:
+    if line.startswith("revert"):
+        assert daily("reset").code == 0
+    ran = daily(*line.split())
+    assert (ran.code, TYPED[line] in ran.out) == (0, True), ran
+
+
+def test_a_message_that_looks_like_an_option_of_git_s_is_one(daily) -> None:
+    assert daily("commit", "-m", "-a").code == 0
+    assert daily("log", "-1", "--format", "%s").out == "-a\n"
+
+
+TOLD = {
+    "checkout main": "nessie switch",
+    "checkout -b foo": "nessie switch -c",
+    "checkout -- db.orders": "nessie reset KEY",
+    "rev-parse HEAD": "nessie log -n 1 --format %H REV",
+    "rev-parse --abbrev-ref HEAD": "nessie branch --show-current",
+    "fetch": "there is nothing to copy",
+    "pull --rebase": "there is nothing to copy",
+    "push origin main": "there is nothing to copy",
+    "clone http://x": "nessie init --store",
+    "shortlog -sn": "nessie log --format %an",
+    "describe --tags": "nessie tag --merged REV",
+    "ls-tree -r HEAD": "nessie content list --at REV",
+    "cat-file -p HEAD": "nessie content show KEY",
+    "rebase -i main": "nessie transplant",
+    "merge-base a b": "nessie diff A...B",
+    "add -A": "nessie content put",
+    "rm db.orders": "nessie content delete",
+    "mv a b": "nessie content rename",
+    "bisect start": "nessie content history KEY",
+    "worktree list": "nessie init --store URL",
+    "stash clear": "nessie stash drop",
+    "branch -M a b": "nessie branch -m OLD NEW",
+    "branch -c main copy": "`NEW OLD` makes one",
+    "branch -u origin/main": "nothing is tracked",
+    "commit --amend": "nessie undo",
+    "commit --amend --no-edit": "nessie undo",
+    "commit -s -m x": "--signed-off-by",
+    "cherry-pick -x main": "messages are taken over as they are",
+    "cherry-pick --abort": "nothing is ever half done",
+    "cherry-pick --continue": "nothing is ever half done",
+    "config --global user.name Ada": "'author' is what is meant",
+    "diff --cached": "nessie status",
+    "init --bare": "nessie init --store URL",
+    "log --follow db.orders": "nessie content history KEY",
+    "log --pretty=short": "write oneline, or a template",
+    "log -S x": "--filter CEL",
+    "merge --abort": "nothing is ever half done",
+    "merge --ff-only feature": "nessie branch -f BRANCH FROM",
+    "merge --squash feature": "nessie restore KEY --source FROM",
+    "merge -X theirs feature": "--theirs KEY",
+    "reset --hard HEAD~1": "nessie branch -f BRANCH REV",
+    "reset --soft HEAD~1": "nessie undo",
+    "restore db.orders": "nessie reset KEY",
+    "restore --staged db.orders": "nessie reset KEY",
+    "revert --abort": "nothing is ever half done",
+    "show --stat": "nessie log -n 1 --stat REV",
+    "status --porcelain": "--json is for programs",
+    "switch --detach main~1": "nessie switch -c NAME REV",
+    "switch main~1": "nessie switch -c NAME 'main~1'",
+    "switch HEAD": "nessie switch -c NAME 'HEAD'",
+    "tag -a v2 -m two": "nessie tag NAME [REV]",
+}
+"""What is typed as in git, and told how it is called here."""
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_what_git_users_type_and_is_called_otherwise_is_told_in_one_line(daily, line) -> None:
+    before = daily("log", "--json").out
+    ran = daily(*line.split())
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert TOLD[line] in ran.err
+    assert "Possible options" not in ran.err
+    assert daily("log", "--json").out == before
+
+
+def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> None:
+    ran = daily("log", "db.orders")
+    assert (ran.code, ran.err.splitlines()[1]) == (4, "db.orders is a key; keys stand behind --: `-- db.orders`")
+
+
+def test_every_option_that_is_told_about_is_none_of_ours() -> None:
+    from nessie_cli.cli.completion.table import COMMANDS
+    from nessie_cli.cli.foreign_options import SAID
+
+    for command, said in SAID.items():
+        ours = {name for names, *_ in COMMANDS[command][1] for name in names}
+        assert ours & said.keys() == set(), command

@@ -211,7 +211,7 @@ def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
 
 def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:
     code, seen = answering("e\no\no\n", "resolve", "merge", "feature", EDITOR="false")
-    assert (code, "the editor ended with 1" in seen) == (0, True)
+    assert (code, "the editor 'false' ended with 1" in seen) == (0, True)
 
 
 def test_the_batch_on_a_terminal(nessie, batch) -> None:

@@ -31,6 +31,7 @@ Sort = Annotated[str | None, typer.Option("--sort", metavar="KEY", help="List by
 Current = Annotated[bool, typer.Option("--show-current", help="Print the name of the current reference.")]
 Extended = Annotated[bool, typer.Option("-x", "--extended", help="List with ahead, behind and last commit, as -v does.")]
 Delete = Annotated[bool, typer.Option("-d", "--delete", help="Delete the named ones.")]
+DeleteAll = Annotated[bool, typer.Option("-D", hidden=True, help="Delete the named ones, and do not ask.")]
 Rename = Annotated[bool, typer.Option("-m", "--move", help="Rename: OLD NEW.")]
 Assign = Annotated[bool, typer.Option("-f", "--force", help="Point elsewhere: NAME TARGET.")]
 IfExists = Annotated[bool, typer.Option("--if-exists", help="A name that does not exist is no error.")]
@@ -56,6 +57,7 @@ def branch(
     show_current: Current = False,
     extended: Extended = False,
     delete: Delete = False,
+    delete_all: DeleteAll = False,
     rename: Rename = False,
     assign: Assign = False,
     if_exists: IfExists = False,

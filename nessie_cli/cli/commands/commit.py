@@ -1,5 +1,6 @@
 """`nessie commit`."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.once import once
-from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, submit_staged
+from nessie_cli.cli.submission import NOTHING_STAGED, Submission, Submitted, head_of_branch, new_request_id, submit_staged
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
 
@@ -34,25 +35,39 @@ def commit(
 ) -> None:
     """Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.
 
+    Without a message your editor is opened on a terminal (NESSIE_EDITOR, VISUAL, EDITOR); an empty message gives up.
     --batch takes REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON lines, one operation a line.
     """
     call = Invocation.of(ctx)
     written, operations = _read_batch(call, batch) if batch is not None else (None, None)
     text = message_of(message, file) or (written.message if written else None)
-    if text is None:
-        raise InvalidInput("a commit needs a message: -m MSG or -F FILE")
     authors = author or (written.authors if written else None)
-    said = meta_of(call, text, authors=authors, signed_off_by=signed_off_by, properties=properties, author_time=author_time)
-    meta = _over(written, said) if written else said
     branch = call.reference_name()
-    expected = call.repository().resolve(call.revision(expected_hash)).hash if expected_hash else None
-    submission = Submission(branch, meta, expected, dry_run)
     if operations is not None:
         _refuse_twice(batch or "", operations)
-    submitted = submit_staged(call, submission) if operations is None else _submit_file(call, submission, operations)
+
+    with _message(call, text, branch, batch, dry_run=dry_run) as said:
+        meta = meta_of(call, said, authors=authors, signed_off_by=signed_off_by, properties=properties, author_time=author_time)
+        expected = call.repository().resolve(call.revision(expected_hash)).hash if expected_hash else None
+        submission = Submission(branch, _over(written, meta) if written else meta, expected, dry_run)
+        submitted = submit_staged(call, submission) if operations is None else _submit_file(call, submission, operations)
     from nessie_cli.cli.committed import print_committed
 
     print_committed(call, submitted, branch)
+
+
+def _message(call: Invocation, text: str | None, branch: str, batch: str | None, *, dry_run: bool) -> AbstractContextManager[str]:
+    """The message of the options or of the batch, else that which the user writes; a dry run needs none."""
+    if text is not None or dry_run:
+        return nullcontext(text or "")
+    from nessie_cli.cli.editing import message_from_editor
+
+    if batch is not None:
+        return message_from_editor(call, branch, None)
+    staged = call.batch_file().read()
+    if staged is None:
+        raise InvalidInput(NOTHING_STAGED)
+    return message_from_editor(call, branch, staged.staged)
 
 
 def _read_batch(call: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.commitspec import HEAD
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType, check_new_reference_name, check_reference_name
 
@@ -50,6 +51,10 @@ def _existing(call: Invocation, name: str) -> Reference:
         if before is None:
             raise InvalidInput("switch -: this workspace has had no other reference yet")
         name = before
+    if name == HEAD or set("~^*@") & set(name):
+        raise InvalidInput(
+            f"{name}: is a commit, and the current reference is a branch or a tag; `nessie switch -c NAME '{name}'` makes a branch there"
+        )
     return call.repository().reference(check_reference_name(name))
 
 

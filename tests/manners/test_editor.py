@@ -1,0 +1,118 @@
+"""`nessie commit` without a message opens the user's editor, on a terminal only."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import pytest
+
+from nessie_cli.cli.editing import without_comments
+
+WRITES = "import sys; path = sys.argv[1]; text = open(path, encoding='utf-8').read(); open(path, 'w', encoding='utf-8').write({} + text)"
+
+
+def editor(expression: str) -> str:
+    """An editor that puts a text before what is there; `text` is that."""
+    return shlex.join([sys.executable, "-c", WRITES.format(expression)])
+
+
+@pytest.fixture
+def mine(ordinary):
+    """Something is staged that conflicts with nothing."""
+    ordinary.ok("reset")
+    ordinary.ok("content", "put", "db.new", "--type", "namespace")
+    return ordinary
+
+
+def newest(nessie) -> str:
+    return nessie.ok("log", "-n", "1", "--format", "%B").out.rstrip("\n")
+
+
+def test_what_is_written_is_the_message_and_comments_are_left_out(mine, show):
+    shown = show(mine, "commit", NESSIE_EDITOR=editor("'a subject  \\n\\n# no word\\nand a body\\n'"))
+
+    assert shown.code == 0
+    assert newest(mine) == "a subject\n\nand a body"
+    assert mine.staged() == []
+    assert not (mine.folder / ".nessie/MESSAGE").exists()
+
+
+def test_the_file_tells_what_is_committed_where(mine, show):
+    (mine.folder / "copy.py").write_text("import shutil, sys; shutil.copy(sys.argv[1], 'seen')")
+    shown = show(mine, "commit", EDITOR=shlex.join([sys.executable, "copy.py"]))
+
+    seen = (mine.folder / "seen").read_text()
+    assert "# On branch main:" in seen
+    assert "create     db.new  namespace" in seen
+    assert shown.code == 2
+    assert "given up, the message is empty" in shown.plain
+    assert mine.staged() == [("PUT", "db.new")]
+
+
+def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
+    ordinary.ok("content", "put", "db.new", "--type", "namespace")
+    refused = show(ordinary, "commit", VISUAL=editor("'a long story\\n'"))
+
+    assert refused.code == 3
+    assert "the message is kept in" in refused.plain
+    ordinary.ok("reset", "db.orders")
+    assert show(ordinary, "commit", VISUAL=editor("''")).code == 0
+    assert newest(ordinary) == "a long story"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("no-such-editor", "cannot be run: No such file or directory; NESSIE_EDITOR, VISUAL or EDITOR names another one"),
+        ("false", "the editor 'false' ended with 1"),
+        ("'unclosed", "cannot be run: No closing quotation"),
+    ],
+)
+def test_an_editor_that_fails_is_told_and_nothing_is_committed(mine, show, program, said):
+    before = newest(mine)
+    shown = show(mine, "commit", NESSIE_EDITOR=program, width=200)
+
+    assert shown.code == 2
+    assert said in shown.plain
+    assert "Traceback" not in shown.plain
+    assert newest(mine) == before
+    assert mine.staged() == [("PUT", "db.new")]
+
+
+def test_ctrl_c_is_the_editor_s(mine, start):
+    (mine.folder / "waits.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: (open(sys.argv[1], 'w').write('kept on'), sys.exit()))\n"
+        "print('READY', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    running = start(mine, "commit", NESSIE_EDITOR=shlex.join([sys.executable, "waits.py"]))
+    running.wait_for("READY")
+    running.interrupt()
+    shown = running.end()
+
+    assert shown.code == 0, shown.raw
+    assert newest(mine) == "kept on"
+
+
+@pytest.mark.parametrize("more", [("--json",), ("--jsonl",)])
+def test_a_program_is_never_asked(mine, show, more):
+    shown = show(mine, "commit", *more, NESSIE_EDITOR=editor("'never\\n'"))
+
+    assert shown.code == 2
+    assert "a commit needs a message: -m MSG or -F FILE" in shown.plain
+
+
+def test_off_a_terminal_a_message_is_needed_but_for_a_dry_run(mine):
+    refused = mine("commit", env={"NESSIE_EDITOR": editor("'never\\n'")})
+
+    assert (refused.code, refused.err) == (2, "nessie: a commit needs a message: -m MSG or -F FILE\n")
+    assert mine.ok("commit", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("", ""), ("# a\n", ""), ("\n\n a \n\n#b\nc\n\n", " a\n\nc"), ("a # b", "a # b"), (" # indented", " # indented")]
+)
+def test_a_message_is_cleaned_as_git_does_it(text, message):
+    assert without_comments(text) == message
