@@ -14,7 +14,9 @@ import time
 import pytest
 from platformdirs import user_cache_path
 
+from nessie_cli.cli.completion.asking import ask
 from nessie_cli.cli.completion.server import KEPT, Kept, Server, using_server, within
+from nessie_cli.repository.access import Access
 from nessie_cli.workspace.glance import Place
 from tests.server.processes import started
 
@@ -56,6 +58,30 @@ def test_hashes_with_their_subjects(address, cache):
     assert {len(hash_) for hash_ in found} == {12}
     one = next(iter(found))
     assert asked(address, lambda server: server.revisions(f"feature/new-orders@{one[:5]}")) == {f"feature/new-orders@{one}": "only on the branch"}
+
+
+def test_a_hash_that_has_been_begun_is_completed_where_a_revision_is_due(address, cache):
+    one = next(iter(asked(address, lambda server: server.hashes(""), ref="main")))
+    again = asked(address, lambda server: server.revisions(one[:5]), ref="main")
+
+    assert again == {one: asked(address, lambda server: server.hashes(""), ref="main")[one]}
+    assert again[one]
+    assert asked(address, lambda server: server.revisions(one[:3]), ref="main") == {}
+    assert one not in asked(address, lambda server: server.revisions("main"), ref="main")
+
+
+def test_references_are_told_with_their_subjects_once_the_log_is_known(address):
+    answers = {}
+
+    def answer(path):
+        return answers.setdefault(path, ask(address, path, Access(), PATIENCE))
+
+    server = Server(answer, "main", answers.get)
+    assert server.references("ma") == [("main", "branch")]
+    subject = server.hashes("")[0][1]
+
+    assert subject
+    assert server.references("ma") == [("main", f"branch: {subject}")]
 
 
 def test_keys_element_by_element(address, cache):

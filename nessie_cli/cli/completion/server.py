@@ -33,23 +33,40 @@ HEAD = "HEAD"
 DEFAULT = "-"
 """How the API calls the default branch."""
 DIGITS = 12
+SHORTEST = 4
+_DIGITS = frozenset("0123456789abcdef")
 _RECENT = 20
 _MOST = 5000
 _NOT_IN_PATHS = frozenset(".*\x00\x1d")
 """What an element of a key holds that servers of different versions escape in different ways: below it nothing is offered."""
 
 
-class Server:
-    """One server, and the reference that is worked on (None: its default branch). `answer` gives the JSON behind a path, None for none."""
+def _nothing(_: str) -> Any:
+    return None
 
-    def __init__(self, answer: Fetch, current: str | None) -> None:
+
+def _subject(meta: Any) -> str:
+    subject: str = meta["message"].partition("\n")[0]
+    return subject
+
+
+class Server:
+    """One server, and the reference that is worked on (None: its default branch).
+
+    `answer` gives the JSON behind a path, None for none; `kept` does so only where that takes no request.
+    """
+
+    def __init__(self, answer: Fetch, current: str | None, kept: Fetch = _nothing) -> None:
         self._answer = answer
+        self._kept = kept
         self._current = current or DEFAULT
 
     def references(self, word: str, kind: str | None = None) -> Candidates:
-        """References, or only branches or tags, whose name begins so."""
+        """References, or only branches or tags, whose name begins so; with the subject of their commit where it is known already."""
         found = self._records(f"trees?max-records={_MOST}", "references")
-        return [(one["name"], one["type"].lower()) for one in found if one["name"].startswith(word) and kind in (None, one["type"])]
+        subjects = {meta["hash"]: _subject(meta) for meta in self._newest(HEAD, self._kept)}
+        chosen = [one for one in found if one["name"].startswith(word) and kind in (None, one["type"])]
+        return [(one["name"], ": ".join(filter(None, (one["type"].lower(), subjects.get(one["hash"]))))) for one in chosen]
 
     moved = references
     """Servers do not tell which references were deleted."""
@@ -65,7 +82,7 @@ class Server:
         if at:
             return [(f"{name}@{hash_}", subject) for hash_, subject in self.hashes(digits, name)]
         found = [(HEAD, "the current reference")] if HEAD.startswith(word) else []
-        return [*found, *self.references(word)]
+        return [*found, *self.references(word), *(self.hashes(word) if len(word) >= SHORTEST and _DIGITS.issuperset(word) else [])]
 
     def range(self, word: str) -> Candidates:
         """A revision, or a range whose second end has been begun."""
@@ -74,9 +91,13 @@ class Server:
 
     def hashes(self, digits: str, of: str = HEAD) -> Candidates:
         """The newest commits of a reference whose hash begins so."""
-        found = self._records(f"trees/{self._path(of)}/history?max-records={_RECENT}", "logEntries")
-        metas = [entry["commitMeta"] for entry in found]
-        return [(meta["hash"][: max(DIGITS, len(digits))], meta["message"].partition("\n")[0]) for meta in metas if meta["hash"].startswith(digits)]
+        length = max(DIGITS, len(digits))
+        return [(meta["hash"][:length], _subject(meta)) for meta in self._newest(of, self._answer) if meta["hash"].startswith(digits)]
+
+    def _newest(self, of: str, answer: Fetch) -> list[Any]:
+        """The metadata of the newest commits of a reference."""
+        path = f"trees/{self._path(of)}/history?max-records={_RECENT}"
+        return [entry["commitMeta"] for entry in self._records(path, "logEntries", answer)]
 
     def keys(self, word: str, revision: str | None = None) -> Candidates:
         """Keys, one element more than what has been typed; what has keys below it ends with a dot."""
@@ -100,8 +121,8 @@ class Server:
         bare = revision or HEAD
         return quote(self._current + bare.removeprefix(HEAD) if bare.startswith(HEAD) else bare, safe="")
 
-    def _records(self, path: str, name: str) -> list[Any]:
-        answer = self._answer(path)
+    def _records(self, path: str, name: str, answer_of: Fetch | None = None) -> list[Any]:
+        answer = (answer_of or self._answer)(path)
         found = answer.get(name) if isinstance(answer, dict) else None
         return found if isinstance(found, list) else []
 
@@ -109,9 +130,12 @@ class Server:
 def using_server(place: Place, url: str, ask: Callable[[Any], Candidates], patience: float = PATIENCE) -> Candidates:
     """The answer of a server; none where it does not give one in time, or gives one that is none."""
     current = place.reference()
-    kept = Kept(place.cache(), lambda path: _asked(place, url, path, patience))
+    # One candidate may take two requests, but not twice the time.
+    end = time.monotonic() + patience
+    kept = Kept(place.cache(), lambda path: _asked(place, url, path, max(end - time.monotonic(), 0)))
+    server = Server(lambda path: kept.answer(f"{url} {path}", path), current, lambda path: kept.young(f"{url} {path}"))
     try:
-        return ask(Server(lambda path: kept.answer(f"{url} {path}", path), current))
+        return ask(server)
     except (LookupError, TypeError, AttributeError):
         return []
 
@@ -133,6 +157,11 @@ class Kept:
             known[name] = [now, self._fetch(path)]
             self._write(known)
         return known[name][1]
+
+    def young(self, name: str) -> Any:
+        """The answer of this name where it is there, and young; else None."""
+        begun, answer = self._read().get(name, (0, None))
+        return answer if 0 <= self._now() - begun < KEPT else None
 
     def _read(self) -> dict[str, list[Any]]:
         try:
