@@ -24,6 +24,7 @@ from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Un
 from nessie_cli.server.gate import Gate
 from nessie_cli.server.http import (
     ARRIVED,
+    AT_ONCE,
     JSON,
     Headers,
     Limits,
@@ -61,6 +62,7 @@ LARGE = 1 << 18
 _encode = json.Encoder().encode
 _CONTENT_TYPE = (b"content-type", JSON)
 _OURS = HEADER.lower().encode()
+_NOTHING: dict[str, Any] = {}
 _NO_CONTENT = 204
 _OK = 200
 _UNAVAILABLE = 503
@@ -180,8 +182,10 @@ class Server:
             return
         if reply.status != _NO_CONTENT:
             sent.append((b"content-length", b"%d" % len(reply.body)))
-        await send({"type": "http.response.start", "status": reply.status, "headers": sent})
-        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
+        at_once = exchange.scope.get("state", _NOTHING).get(AT_ONCE) if reply.status == _OK and exchange.method != "HEAD" else None
+        if at_once is None or not at_once(sent, reply.body):
+            await send({"type": "http.response.start", "status": reply.status, "headers": sent})
+            await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
     async def _send_pieces(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
@@ -213,7 +217,7 @@ class Server:
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
         if match.route.body:
             check_content_type(headers)
-            body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", ()))
+            body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING))
             exchange.received = len(body)
         elif match.route.writes:
             body = b""

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 import uvicorn
 from msgspec import json
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from nessie_cli.server.app import Server
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
-from nessie_cli.server.http import ARRIVED, HEARD_FOR, SILENCE, Limits, Receive, drain
+from nessie_cli.server.http import ARRIVED, AT_ONCE, HEARD_FOR, SILENCE, Headers, Limits, Receive, drain
 
 GRACE = 30
 """Seconds that requests have to finish when the server is told to stop."""
+_OK = 200
 _TOO_LARGE = 431
 _TOO_MANY = 503
 _TOO_SLOW = 408
@@ -113,6 +115,7 @@ class Connection(HttpToolsProtocol):
             self.app = _refusing(_TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
+        self.scope["state"][AT_ONCE] = partial(_send_at_once, self.cycle)
 
     def on_message_complete(self) -> None:
         """As the base; the application is told that it need not wait for this body."""
@@ -188,6 +191,22 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
         else:
             self._timer = self.loop.call_later(SILENCE, self.transport.close)
+
+
+def _send_at_once(cycle: RequestResponseCycle, headers: Headers, body: bytes) -> bool:
+    """Send an answer of status 200 in one piece; whether that could be done. Its headers are well-formed and tell the length of the body.
+
+    The base would take two messages, look at each header and put together what is known here: a third of its time for a request.
+    """
+    if cycle.disconnected or cycle.response_started or not cycle.keep_alive or cycle.flow.write_paused:
+        return False
+    lines = [b"%s: %s\r\n" % header for header in (*cycle.default_headers, *headers)]
+    cycle.transport.write(b"".join((STATUS_LINE[_OK], *lines, b"\r\n", body)))
+    cycle.waiting_for_100_continue = False
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 def protocol(limits: Limits, ended: Callable[[], object] | None = None) -> type[Connection]:

@@ -16,6 +16,8 @@ Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ARRIVED = "arrived"
 """In the state of a request's scope, where the whole body is there already."""
+AT_ONCE = "at once"
+"""In the state of a request's scope: a function that sends headers and body of an answer of status 200 in one piece, where it can."""
 
 JSON = b"application/json"
 HEARD_FOR, SILENCE = 20.0, 2.0

@@ -68,9 +68,16 @@ class RouteTable:
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)
         self._by_length: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
+        # By how many segments there are, and by the last one where a route names it: few routes are left to be compared.
+        self._by_end: dict[tuple[int, str], list[tuple[tuple[str, ...], Route]]] = {}
         for route in self.routes:
             pattern = tuple(route.path.split("/"))
             self._by_length.setdefault(len(pattern), []).append((pattern, route))
+        for length, lines in self._by_length.items():
+            ends = {pattern[-1] for pattern, _ in lines}
+            for end in ends:
+                self._by_end[length, end] = [(pattern, route) for pattern, route in lines if pattern[-1] == end or pattern[-1][:1] == "{"]
+            self._by_end[length, ""] = [(pattern, route) for pattern, route in lines if pattern[-1][:1] == "{"]
 
     def match(self, method: str, raw_path: str) -> Match:
         """The route of a request; raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded. HEAD is answered by GET's route."""
@@ -78,7 +85,9 @@ class RouteTable:
         raw = raw_path.removesuffix("/")
         segments = raw.split("/")
         allowed: set[str] = set()
-        for pattern, route in self._by_length.get(len(segments), ()):
+        length = len(segments)
+        lines = self._by_end.get((length, segments[-1])) or self._by_end.get((length, "")) or ()
+        for pattern, route in lines:
             bound = _bind(pattern, segments)
             if bound is not None:
                 if route.method == method:
