@@ -6,7 +6,6 @@ dozen bytes for each. `apply_batch` judges the batch against the expected state 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import IntEnum
 from typing import NamedTuple
@@ -27,14 +26,19 @@ from nessie_cli.model.progress import Progress, told
 NewId = Callable[[], bytes]
 """Makes a new content id: 16 random bytes of a UUID."""
 
-_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_UUID_LENGTH = 36
 
 
 def parse_content_id(text: str) -> bytes:
     """The 16 bytes of a content id; raises `InvalidInput` unless it is a UUID in the usual form."""
-    if not re.fullmatch(_UUID, text):
+    try:
+        raw = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        raw = b""
+    # `fromhex` passes over spaces: with any, or with another dash, there would be fewer bytes.
+    if len(raw) != len(NO_ID) or len(text) != _UUID_LENGTH or text[8:24:5] != "----":
         raise InvalidInput(f"content id {text!r} is not a UUID")
-    return bytes.fromhex(text.replace("-", ""))
+    return raw
 
 
 class Action(IntEnum):
@@ -44,6 +48,9 @@ class Action(IntEnum):
     DELETE = 1
     UNCHANGED = 2
     AGAIN = 3
+
+
+_PUT, _DELETE, _UNCHANGED, _AGAIN = Action  # looking a member up takes longer than what is done with it
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -56,9 +63,9 @@ class Change(Struct, frozen=True, gc=False):
 
     def displaces(self, state: bytes) -> bool:
         """Whether the content of this record no longer is under the key after the change."""
-        if self.action is Action.PUT:
+        if self.action is _PUT:
             return self.expected is not None and self.record is not None and self.has_id and self.record[1:17] != state[1:17]
-        return self.action is not Action.UNCHANGED
+        return self.action is not _UNCHANGED
 
 
 class Batch:
@@ -82,15 +89,15 @@ class Batch:
         if isinstance(operation, Put):
             change = self._put(operation)
             if earlier is not None:
-                if earlier.action is not Action.DELETE or operation.content.id is not None:
+                if earlier.action is not _DELETE or operation.content.id is not None:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
-                change = Change(Action.AGAIN, change.record)
+                change = Change(_AGAIN, change.record)
         elif earlier is not None:
             raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
         elif isinstance(operation, Delete):
-            change = Change(Action.DELETE)
+            change = Change(_DELETE)
         elif isinstance(operation, Unchanged):
-            change = Change(Action.UNCHANGED)
+            change = Change(_UNCHANGED)
         else:
             raise InvalidInput(f"not an operation: {operation!r}")
         self.changes[key] = change
@@ -98,7 +105,7 @@ class Batch:
     def _put(self, operation: Put) -> Change:
         content, expected = operation.content, operation.expected_content
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
-        return Change(Action.PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None)
+        return Change(_PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None)
 
 
 def _id_of(content: Content) -> bytes:
@@ -138,18 +145,21 @@ class _Judge:
         self.conflicts: list[KeyConflict] = []
 
     def judge(self, progress: Progress | None) -> None:
-        rules = {Action.PUT: self._put, Action.AGAIN: self._again, Action.DELETE: self._delete, Action.UNCHANGED: self._unchanged}
+        rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
         for key, change in told(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
             rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
-        gone = {key for key, change in self._changes.items() if change.action in (Action.DELETE, Action.AGAIN)}
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
-        removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
-        self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
+        if self._created or spaces:
+            gone = {key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)}
+            removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
+            self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
 
     def _in_order(self) -> Iterator[tuple[bytes, Change]]:
         """The changes in the order in which the original reports conflicts."""
-        for action in (Action.DELETE, Action.UNCHANGED, Action.AGAIN, Action.PUT):
-            yield from ((key, change) for key, change in self._changes.items() if change.action is action)
+        for action in (_DELETE, _UNCHANGED, _AGAIN, _PUT):
+            for key, change in self._changes.items():
+                if change.action is action:
+                    yield key, change
 
     def _conflict(self, type_: ConflictType | None, key: bytes, expected: bytes | None, actual: bytes | None, proposed: bytes | None) -> None:
         if type_ is not None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import micros, root_of
+from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.history import jump_of_child
 from nessie_cli.kernel.keylog import marks_of
@@ -28,33 +28,45 @@ class Stamp(Struct, frozen=True):
 
 def check_client_meta(meta: CommitMeta) -> None:
     """Refuse metadata that only the repository sets (reference 7.3)."""
-    for value, name in ((meta.committer, "committer"), (meta.commit_time, "commit time"), (meta.hash, "commit hash")):
-        if value is not None:
-            raise InvalidInput(f"Cannot set the {name} on the client side. It is set by the server.")
+    if meta.committer is not None:
+        raise _set_by_server("committer")
+    if meta.commit_time is not None:
+        raise _set_by_server("commit time")
+    if meta.hash is not None:
+        raise _set_by_server("commit hash")
     if meta.parents:
-        raise InvalidInput("Cannot set the parent commit hashes on the client side. It is set by the server.")
+        raise _set_by_server("parent commit hashes")
+    texts = [meta.message, *meta.authors, *meta.signed_off_by]
+    for name, values in meta.properties.items():
+        texts += name, *values
     try:
-        "".join(
-            (meta.message, *meta.authors, *meta.signed_off_by, *(t for name, values in meta.properties.items() for t in (name, *values)))
-        ).encode()
+        "".join(texts).encode()
     except UnicodeEncodeError:
         raise InvalidInput("the commit's metadata holds text that is not valid Unicode") from None
     if meta.author_time is not None and meta.author_time.tzinfo is None:
         raise InvalidInput(f"author time {meta.author_time}: has no time zone")
 
 
+def _set_by_server(what: str) -> InvalidInput:
+    return InvalidInput(f"Cannot set the {what} on the client side. It is set by the server.")
+
+
 def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: Mapping[bytes, bytes], *, meta: CommitMeta, stamp: Stamp) -> Id:
     """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
-    known = [objects.commit(p) for p in parents if p != NO_COMMIT]
-    time = max([stamp.time, *(p.time + 1 for p in known)])
+    known = [objects.commit(parent) for parent in parents if parent != NO_COMMIT]
+    first = known[0] if parents[0] != NO_COMMIT else None
+    time, generation = stamp.time, 1
+    for parent in known:
+        time = max(time, parent.time + 1)
+        generation = max(generation, parent.generation + 1)
     id_ = objects.add_commit(
         Commit(
             parents=tuple(parents),
-            height=1 + (objects.commit(parents[0]).height if parents[0] != NO_COMMIT else 0),
-            generation=1 + max((p.generation for p in known), default=0),
+            height=first.height + 1 if first else 1,
+            generation=generation,
             jump=jump_of_child(objects, parents[0]),
             root=root,
-            operations=_encode_operations(objects, operations, root if root_of(objects, parents[0]) == tree.EMPTY else None),
+            operations=_encode_operations(objects, operations, root if first is None or first.root == tree.EMPTY else None),
             operation_count=len(operations),
             time=time,
             author_time=micros(meta.author_time) if meta.author_time else time,
@@ -62,7 +74,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             committer=stamp.committer,
             authors=tuple(meta.authors) or (stamp.committer,),
             signed_off_by=tuple(meta.signed_off_by),
-            properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())),
+            properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())) if meta.properties else (),
         )
     )
     objects.marks[id_] = marks_of(operations, parents)
@@ -78,4 +90,5 @@ def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes], firs
         return b""
     if len(items) > INLINE_OPERATIONS:
         return build(objects, items)
-    return encode_node(Node(0, tuple(key for key, _ in items), b"".join(record for _, record in items)))
+    keys, records = zip(*items, strict=True)
+    return encode_node(Node(0, keys, b"".join(records)))

@@ -21,7 +21,6 @@ from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.cache import Cache
 from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
 
-T = TypeVar("T")
 Id = bytes
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 
@@ -41,6 +40,7 @@ class Kind(IntEnum):
     COMMIT = 3
 
 
+_VALUE, _NODE, _COMMIT = Kind  # looking a member up costs as much as hashing a short text
 _DOMAIN = [b"nessie\x00\x01" + bytes([kind]) for kind in range(len(Kind) + 1)]
 
 
@@ -188,6 +188,7 @@ class Node(Struct, frozen=True, array_like=True, gc=False):
         return sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload))) if self.level else len(self.keys)
 
 
+N = TypeVar("N", Node, Commit)
 Decoded = Cache[Node | Commit]
 """What was decoded once, shared by all readers of one store."""
 
@@ -202,11 +203,6 @@ _decode_node = msgpack.Decoder(Node).decode
 def encode_node(node: Node) -> bytes:
     """Canonical bytes of a node."""
     return _encode(node)
-
-
-def is_inner(kind: int, data: bytes) -> bool:
-    """Whether raw bytes are those of a node above the leaves: little but ids, which hardly compress, and every commit writes some."""
-    return kind == Kind.NODE and data[1:2] != b"\x00"
 
 
 decode_node = _decode_node
@@ -244,19 +240,10 @@ class Objects:
 
     def nodes(self, ids: Sequence[Id]) -> list[Node]:
         """Nodes in the order of their ids, the missing ones fetched in one round trip."""
-        found: dict[Id, Node] = {}
-        missing = []
-        for id_ in ids:
-            node = self._added.get(id_) or self._cache.get(id_)
-            if type(node) is Node:
-                found[id_] = node
-            else:
-                missing.append(id_)
+        found, missing = self._known(ids, Node)
         if missing:
             self.node_reads += len(missing)
-            for id_, data in self._raw(missing).items():
-                found[id_] = node = self._decoded(id_, data, _decode_node)
-                self._cache.put(id_, node)
+            self._read(missing, _decode_node, found)
         return [found[id_] for id_ in ids]
 
     def commit(self, id_: Id) -> Commit:
@@ -271,19 +258,10 @@ class Objects:
 
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
         """Commits in the order of their ids, the missing ones fetched in one round trip."""
-        found: dict[Id, Commit] = {}
-        missing = []
-        for id_ in ids:
-            commit = self._added.get(id_) or self._cache.get(id_)
-            if type(commit) is Commit:
-                found[id_] = commit
-            else:
-                missing.append(id_)
+        found, missing = self._known(ids, Commit)
         if missing:
             self.commit_reads += len(missing)
-            for id_, data in self._raw(missing).items():
-                found[id_] = commit = self._decoded(id_, data, _decode_commit)
-                self._cache.put(id_, commit)
+            self._read(missing, _decode_commit, found)
         return [found[id_] for id_ in ids]
 
     def find_commit(self, id_: Id) -> Commit | None:
@@ -292,20 +270,34 @@ class Objects:
 
     def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
         """Those of the ids that are commits of this store; unknown ids and ids of other objects are left out."""
-        found: dict[Id, Commit] = {}
-        missing = []
-        for id_ in ids:
-            commit = self._added.get(id_) or self._cache.get(id_)
-            if type(commit) is Commit:
-                found[id_] = commit
-            else:
-                missing.append(id_)
+        found, missing = self._known(ids, Commit)
         for id_, raw in self._fetch(missing).items() if missing else ():
             # No value and no node is an array of as many fields as a commit.
             with suppress(MsgspecError):
                 found[id_] = commit = _decode_commit(raw)
                 self._cache.put(id_, commit)
         return found
+
+    def _known(self, ids: Sequence[Id], type_: type[N]) -> tuple[dict[Id, N], list[Id]]:
+        """Those of the ids that are decoded already, and the rest."""
+        found: dict[Id, N] = {}
+        missing = []
+        for id_ in ids:
+            decoded = self._added.get(id_) or self._cache.get(id_)
+            if type(decoded) is type_:
+                found[id_] = decoded
+            else:
+                missing.append(id_)
+        return found, missing
+
+    def _read(self, ids: Sequence[Id], decode: Callable[[bytes], N], found: dict[Id, N]) -> None:
+        """Fetch and decode objects, adding them to `found`."""
+        for id_, data in self._raw(ids).items():
+            try:
+                found[id_] = decoded = decode(data)
+            except MsgspecError:
+                raise DamagedObject(f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected", id_.hex()) from None
+            self._cache.put(id_, decoded)
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
@@ -328,51 +320,47 @@ class Objects:
                 raise DamagedObject(f"object {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected", id_.hex())
         return found
 
-    @staticmethod
-    def _decoded(id_: Id, data: bytes, decode: Callable[[bytes], T]) -> T:
-        try:
-            return decode(data)
-        except MsgspecError:
-            raise DamagedObject(f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected", id_.hex()) from None
-
     # -- adding --
 
     def add_node(self, node: Node) -> Id:
         """Add a node to the draft; returns its id."""
-        data = _encode(node)
-        id_ = object_id(Kind.NODE, data)
+        id_ = self._add(_NODE, _encode(node))
         self._added[id_] = node
-        self.pending[id_] = (Kind.NODE, data)
         self.node_writes += 1
-        self._spill_if_large()
         return id_
 
     def add_commit(self, commit: Commit) -> Id:
         """Add a commit to the draft; returns its id."""
         data = _encode(commit)
-        id_ = object_id(Kind.COMMIT, data)
+        id_ = object_id(_COMMIT, data)
         self._added[id_] = commit
-        self.pending[id_] = (Kind.COMMIT, data)
+        # Never handed over early: its marks come with the write.
+        self.pending[id_] = (_COMMIT, data)
         return id_
 
     def add_content(self, content: Content, content_id: bytes) -> bytes:
         """Add a content's value to the draft; returns the record of a leaf."""
-        data = encode_value(content)
-        id_ = object_id(Kind.VALUE, data)
-        self.pending[id_] = (Kind.VALUE, data)
-        self._spill_if_large()
-        return bytes([content.payload]) + content_id + id_
+        return bytes((content.payload,)) + content_id + self._add(_VALUE, encode_value(content))
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
         """The record of a content that is not stored, only compared; it can be read for a diagnosis all the same."""
         data = encode_value(content)
-        id_ = object_id(Kind.VALUE, data)
         if len(self._compared) < SPILL_AT:
+            id_ = object_id(_VALUE, data)
             self._compared[id_] = data
         else:
-            self.pending[id_] = (Kind.VALUE, data)
-            self._spill_if_large()
-        return bytes([content.payload]) + content_id + id_
+            id_ = self._add(_VALUE, data)
+        return bytes((content.payload,)) + content_id + id_
+
+    def _add(self, kind: Kind, data: bytes) -> Id:
+        id_ = object_id(kind, data)
+        pending = self.pending
+        pending[id_] = (kind, data)
+        if len(pending) >= SPILL_AT and self._spill:
+            self._spill(pending)
+            self._added = {}
+            self.pending = {}
+        return id_
 
     def discard_node(self, id_: Id) -> None:
         """Take back a node that nothing refers to."""
@@ -382,16 +370,11 @@ class Objects:
 
     def keep(self) -> None:
         """Tell that everything pending is stored now: what was decoded is remembered for the next reader."""
+        put = self._cache.put
         for id_, decoded in self._added.items():
-            self._cache.put(id_, decoded)
+            put(id_, decoded)
         self._added = {}
         self.pending = {}
-
-    def _spill_if_large(self) -> None:
-        if self._spill and len(self.pending) >= SPILL_AT:
-            self._spill(self.pending)
-            self._added = {}
-            self.pending = {}
 
 
 SPILL_AT = 20_000

@@ -3,67 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
-from nessie_cli.kernel.committing import Applied, Batch, apply_batch
+from nessie_cli.kernel.committing import Batch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.objects import Id, Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import ask
-from nessie_cli.repository.writing import AddedIds, Branch, as_branch
+from nessie_cli.repository.writing import AddedIds, Branch, as_branch, as_found
 from nessie_cli.store.base import StoredReference
 
 
-class CommitRequest(NamedTuple):
-    """Everything that a caller says about one commit."""
+class Committer:
+    """Puts commits on branches in one caller's name."""
 
-    branch: str
-    meta: CommitMeta
-    expected_hash: str | None
-    request_id: str | None
-    dry_run: bool
+    def __init__(self, branches: Branch, circumstances: Circumstances) -> None:
+        self._branches = branches
+        self._at = circumstances
 
+    def commit(
+        self,
+        name: str,
+        found: StoredReference | None,
+        operations: Iterable[Operation],
+        meta: CommitMeta,
+        *,
+        expected_hash: str | None,
+        request_id: str | None,
+        dry_run: bool,
+        demand_expected: bool,
+    ) -> CommitResult:
+        """Put one commit on a branch, or raise with every conflict. `found` is what was seen under its name."""
+        check_client_meta(meta)
+        branches, at = self._branches, self._at
+        objects = branches.objects(spill=not dry_run)
+        first = as_found(name, found, "commit")
+        seen = branches.expected(objects, first, expected_hash)
+        batch = Batch(objects, operations, at.progress)
 
-def commit(
-    branches: Branch, circumstances: Circumstances, request: CommitRequest, operations: Iterable[Operation], *, demand_expected: bool
-) -> CommitResult:
-    """Put one commit on a branch, or raise with every conflict."""
-    check_client_meta(request.meta)
-    objects = branches.objects(spill=not request.dry_run)
-    first = branches.find(request.branch, "commit")
-    seen = branches.expected(objects, first, request.expected_hash)
-    batch = Batch(objects, operations, circumstances.progress)
+        def attempt(branch: StoredReference) -> tuple[Id | None, CommitResult]:
+            # The expected commit stays an ancestor unless somebody assigned the branch elsewhere.
+            expected = seen if branch is first else branches.expected(objects, branch, seen.hex())
+            head = branch.target
+            root = root_of(objects, head)
+            seen_root = root if expected == head else root_of(objects, expected)
+            applied = apply_batch(objects, batch, seen_root, root, at.new_content_id, demand_expected=demand_expected, progress=at.progress)
+            if applied.conflicts:
+                raise conflict_error(branches, objects, branch, expected, applied.conflicts)
+            ask(at.judge, objects, name, root, applied.operations)
+            new = draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=Stamp(at.who, at.clock()))
+            result = CommitResult(as_branch(name, head if dry_run else new), AddedIds(applied.added), applied=not dry_run)
+            return (None if dry_run else new), result
 
-    def attempt(branch: StoredReference) -> tuple[Id | None, CommitResult]:
-        # The expected commit stays an ancestor unless somebody assigned the branch elsewhere.
-        expected = seen if branch is first else branches.expected(objects, branch, seen.hex())
-        head = branch.target
-        applied = apply_batch(
-            objects,
-            batch,
-            root_of(objects, expected),
-            root_of(objects, head),
-            circumstances.new_content_id,
-            demand_expected=demand_expected,
-            progress=circumstances.progress,
-        )
-        if applied.conflicts:
-            raise conflict_error(branches, objects, branch, expected, applied.conflicts)
-        ask(circumstances.judge, objects, branch.name, root_of(objects, head), applied.operations)
-        new = _draft(objects, head, applied, request.meta, circumstances)
-        result = CommitResult(as_branch(branch.name, head if request.dry_run else new), AddedIds(applied.added), applied=not request.dry_run)
-        return (None if request.dry_run else new), result
-
-    return branches.advance(request.branch, "commit", objects, attempt, first=first, request_id=request.request_id)
-
-
-def _draft(objects: Objects, head: Id, applied: Applied, meta: CommitMeta, circumstances: Circumstances) -> Id:
-    return draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=Stamp(circumstances.who, circumstances.clock()))
+        return branches.advance(name, "commit", objects, attempt, first=first, request_id=request_id)
 
 
 def conflict_error(branches: Branch, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:

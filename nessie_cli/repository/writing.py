@@ -6,13 +6,12 @@ Drafting needs no lock. Whoever loses a few races takes the store's write lock f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Kind, Objects, format_content_id, is_inner
+from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Kind, Objects, format_content_id
 from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.reading import last_change
@@ -21,6 +20,8 @@ from nessie_cli.store.base import Done, Move, Store, StoredObject, StoredReferen
 
 OPTIMISTIC_TRIES = 3
 MOST_TRIES = 50
+
+_BRANCH, _NODE = ReferenceType.BRANCH, Kind.NODE  # looking a member up takes longer than a comparison
 
 R = TypeVar("R")
 
@@ -58,16 +59,11 @@ class Branch:
         return Objects(self._store.get, self._cache, self._store_early if spill else None)
 
     def _store_early(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
-        self._store.put([StoredObject(id_, kind, data, plain=is_inner(kind, data)) for id_, (kind, data) in pending.items()])
+        self._store.put(_stored(pending))
 
     def find(self, name: str, verb: str) -> StoredReference:
         """The branch as it is now; raises for a missing one and for a tag."""
-        found = self._store.reference(name)
-        if found is None:
-            raise reference_not_found(name)
-        if found.kind != ReferenceType.BRANCH:
-            raise InvalidInput(f"Reference to {verb} into must be a branch.")
-        return found
+        return as_found(name, self._store.reference(name), verb)
 
     def expected(self, objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
         """The expected hash as an id: it has to be on the branch (reference 7.5). HEAD where none is given."""
@@ -94,18 +90,23 @@ class Branch:
 
         `first` is where the caller just saw the branch: the first try takes its word for it.
         """
-        base = dict(objects.pending)
+        base = objects.pending
+
+        def once(branch: StoredReference) -> tuple[bool | None, R]:
+            """Whether it was written (None: there was nothing to write), and the answer."""
+            objects.pending = base.copy()
+            head, answer = attempt(branch)
+            return None if head is None else self._write(objects, self._move(branch, head, verb, request_id)), answer
+
         for number in range(MOST_TRIES):
-            with self._store.exclusive() if number >= OPTIMISTIC_TRIES else nullcontext():
-                branch = first if first and number == 0 else self.find(name, verb)
-                objects.pending = dict(base)
-                head, answer = attempt(branch)
-                if head is None:
-                    return answer
-                move = self._move(branch, head, verb, request_id)
-                written = self._write(objects, move)
+            if number < OPTIMISTIC_TRIES:
+                written, answer = once(first if first and number == 0 else self.find(name, verb))
+            else:
+                with self._store.exclusive():
+                    written, answer = once(self.find(name, verb))
             if written:
                 objects.keep()
+            if written is not False:
                 return answer
         raise ReferenceMoved(f"The {verb} operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
 
@@ -124,15 +125,18 @@ class Branch:
         )
 
     def _write(self, objects: Objects, move: Move) -> bool:
-        marks = objects.marks
-        stored = [StoredObject(id_, kind, data, marks.get(id_, ()), is_inner(kind, data)) for id_, (kind, data) in objects.pending.items()]
-        write = Write(stored, [move])
+        write = Write(_stored(objects.pending, objects.marks), [move])
         try:
             return isinstance(self._store.write(write), Done)
         except OutcomeUnknown:
             if self._store.find_request(move.request_id):
                 return True
             raise
+
+
+def _stored(pending: dict[Id, tuple[Kind, bytes]], marks: Mapping[Id, tuple[bytes, ...]] = {}) -> list[StoredObject]:
+    # Nodes are little but ids and hashes, which hardly compress, and every commit writes some.
+    return [StoredObject(id_, kind, data, marks.get(id_, ()), kind is _NODE) for id_, (kind, data) in pending.items()]
 
 
 def _parse_hash(text: str) -> Id:
@@ -145,6 +149,15 @@ def _parse_hash(text: str) -> Id:
     return id_
 
 
+def as_found(name: str, found: StoredReference | None, verb: str) -> StoredReference:
+    """What was found under a name, if it is a branch; raises where it is nothing or a tag."""
+    if found is None:
+        raise reference_not_found(name)
+    if found.kind != _BRANCH:
+        raise InvalidInput(f"Reference to {verb} into must be a branch.")
+    return found
+
+
 def as_branch(name: str, head: Id) -> Reference:
     """A branch at a commit."""
-    return Reference(ReferenceType.BRANCH, name, head.hex())
+    return Reference(_BRANCH, name, head.hex())

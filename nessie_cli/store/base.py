@@ -125,7 +125,7 @@ class Store(Protocol):
     def write(self, write: Write) -> Done | Stale:
         """Do all of it, durably, or nothing."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self) -> AbstractContextManager[object]:
         """Hold the store's write lock: `write` inside cannot find a reference moved by others since the block was entered."""
 
     def reference(self, name: str) -> StoredReference | None:
@@ -142,6 +142,9 @@ class Store(Protocol):
 
     def settings(self) -> dict[str, str]:
         """All settings by name; facts of the repository among them."""
+
+    def standing(self, name: str) -> tuple[StoredReference | None, dict[str, str]]:
+        """One reference and all settings, in one round trip: what a write begins with."""
 
     def close(self) -> None:
         """Let go of files and connections; calling it twice is harmless."""

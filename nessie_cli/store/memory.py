@@ -119,6 +119,11 @@ class MemoryStore:
         with self._lock:
             return dict(self._settings)
 
+    def standing(self, name: str) -> tuple[StoredReference | None, dict[str, str]]:
+        """One reference and all settings."""
+        with self._lock:
+            return self._references.get(name), dict(self._settings)
+
     def version(self) -> int:
         """See `Watched`."""
         return self._version

@@ -34,6 +34,9 @@ REFRESH_AFTER = 3600
 """An existing object that is written again becomes young only when it is older than this many seconds: most writes of an object that
 exists then touch no page. The grace period of a cleaner has to be longer."""
 
+Row = tuple[bytes, int, int, bytes]
+"""Of the table of objects: id, kind, when it was last written in seconds since 1970, packed bytes."""
+
 _FEW = 3  # up to here single look-ups are faster than one statement with an array
 _BATCH = 5000  # objects per transaction of a large load: other writers get their turn, and the log file stays small
 _SCAN = 250  # objects per statement of a scan, so that no read transaction stays open while the caller works
@@ -42,12 +45,13 @@ _SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
 
 _GET = "SELECT data FROM objects WHERE id = ?"
 _GET_MANY = "SELECT id, data FROM carray(?) JOIN objects ON id = value"
-_PUT = f"""INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET written = excluded.written WHERE written < excluded.written - {REFRESH_AFTER}"""  # noqa: S608 - a constant
+_PUT = "INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+_REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
 _MARK = "INSERT OR IGNORE INTO marks (mark, object) SELECT ?, rowid FROM objects WHERE id = ?"
 _MARKED = """SELECT object, id FROM marks JOIN objects ON objects.rowid = object WHERE mark = ? AND object < ?
 ORDER BY mark, object DESC LIMIT ?"""
 _REFERENCE = "SELECT name, kind, target FROM refs WHERE name = ?"
+_STANDING = "SELECT name, value, NULL FROM settings UNION ALL SELECT name, kind, target FROM refs WHERE name = ?"
 _LOG = """INSERT INTO reflog (name, kind, before, after, time, who, operation, message, request_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _LOG_ROWS = "SELECT number, name, kind, before, after, time, who, operation, message, request_id FROM reflog"
 
@@ -160,13 +164,12 @@ class SQLiteStore:
         rest = iter(objects)
         while batch := list(islice(rest, _BATCH)):
             rows = self._packed(batch)
-            with self._transaction() as cursor:
-                cursor.executemany(_PUT, rows)
-                cursor.executemany(_MARK, _marks(batch))
+            with self.exclusive() as cursor:
+                _put(cursor, rows, batch)
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
         """Delete those objects last written before this second; returns how many went. See `REFRESH_AFTER` for the grace it needs."""
-        with self._transaction() as cursor:
+        with self.exclusive() as cursor:
             before = cursor.connection.total_changes()
             cursor.executemany("DELETE FROM objects WHERE id = ? AND written < ?", [(id_, written_before) for id_ in ids])
             gone = cursor.connection.total_changes() - before
@@ -174,7 +177,7 @@ class SQLiteStore:
                 cursor.execute("DELETE FROM marks WHERE object NOT IN (SELECT rowid FROM objects)")
             return gone
 
-    def _packed(self, objects: Iterable[StoredObject]) -> list[tuple[bytes, int, int, bytes]]:
+    def _packed(self, objects: Iterable[StoredObject]) -> list[Row]:
         now = int(self._clock())
         return [(object_.id, object_.kind, now, pack(object_.data, plain=object_.plain)) for object_ in objects]
 
@@ -184,36 +187,38 @@ class SQLiteStore:
         """Do all of it, durably, or nothing."""
         # Compressed before the lock is taken: other writers wait only for what needs the lock.
         rows = self._packed(write.objects)
+        session = self._taken()
         try:
-            with self._transaction(write.moves[0].request_id if write.moves else "") as cursor:
+            with session as cursor:
                 for move in write.moves:
+                    session.request_id = move.request_id
                     _move(cursor, move)
                 if rows:
-                    cursor.executemany(_PUT, rows)
-                    cursor.executemany(_MARK, _marks(write.objects))
+                    _put(cursor, rows, write.objects)
                 for name, value in write.settings.items():
                     _set(cursor, name, value)
         except _StaleMove as stale:
             return stale.answer
+        except apsw.Error as error:
+            raise self._failure(session, error) from error
+        finally:
+            session.lock.release()
         return Done()
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[apsw.Cursor]:
         """Hold the write lock. `write` and `put` inside belong to one transaction, which commits when the block ends without an exception."""
-        with self._transaction():
-            yield
-
-    @contextmanager
-    def _transaction(self, request_id: str = "") -> Iterator[apsw.Cursor]:
         session = self._taken()
         try:
-            with session.transaction() as cursor:
-                session.request_id = request_id or session.request_id
+            with session as cursor:
                 yield cursor
         except apsw.Error as error:
-            raise failure(self._path, error, session.request_id if session.committing else "") from error
+            raise self._failure(session, error) from error
         finally:
             session.lock.release()
+
+    def _failure(self, session: Session, error: apsw.Error) -> StoreUnavailable:
+        return failure(self._path, error, session.request_id if session.committing else "")
 
     # -- references, reflog, settings --------------------------------------------------------------------------------------------
 
@@ -248,6 +253,12 @@ class SQLiteStore:
         """All settings by name."""
         return dict(self._rows("SELECT name, value FROM settings ORDER BY name", ()))
 
+    def standing(self, name: str) -> tuple[StoredReference | None, dict[str, str]]:
+        """One reference and all settings, read by one statement."""
+        rows = self._rows(_STANDING, (name,))
+        reference = StoredReference(*rows.pop()) if rows and rows[-1][2] is not None else None
+        return reference, {name: value for name, value, _ in rows}
+
     def version(self) -> tuple[int, int] | None:
         """See `Watched`."""
         if self._closed:
@@ -269,28 +280,24 @@ class SQLiteStore:
         for session in list(self._sessions):
             session.close()
 
-    def _session(self) -> Session:
-        session: Session | None = getattr(self._local, "session", None)
-        # No connection: it was closed after an error, or this process is a fork of the one that opened it.
-        if session is not None and session.connection is not None:
-            return session
-        if self._closed:
-            raise StoreUnavailable(f"store {self._path}: has been closed")
-        return self._keep(connect(self._path, self._patience))
+    def _taken(self) -> Session:
+        """The session of this thread, open, and with its lock: whoever takes it releases it."""
+        while True:
+            session: Session | None = getattr(self._local, "session", None)
+            # No connection: it was closed after an error, or this process is a fork of the one that opened it.
+            if session is None or session.connection is None:
+                if self._closed:
+                    raise StoreUnavailable(f"store {self._path}: has been closed")
+                session = self._keep(connect(self._path, self._patience))
+            session.lock.acquire()
+            if session.connection is not None:
+                return session
+            session.lock.release()
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session
         self._sessions.add(session)
         return session
-
-    def _taken(self) -> Session:
-        """The session of this thread, open, and with its lock: whoever takes it releases it."""
-        while True:
-            session = self._session()
-            session.lock.acquire()
-            if session.connection is not None:
-                return session
-            session.lock.release()
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()
@@ -310,8 +317,15 @@ class _StaleMove(Exception):
         self.answer = answer
 
 
-def _marks(objects: Iterable[StoredObject]) -> list[tuple[bytes, bytes]]:
-    return [(mark, object_.id) for object_ in objects for mark in object_.marks]
+def _put(cursor: apsw.Cursor, rows: Sequence[Row], objects: Sequence[StoredObject]) -> None:
+    """Write the packed rows of objects, and their marks."""
+    connection = cursor.connection
+    before = connection.total_changes()
+    cursor.executemany(_PUT, rows)
+    if connection.total_changes() - before < len(rows):
+        # Some exist. Finding that out here is faster than a statement that does both.
+        cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
+    cursor.executemany(_MARK, [(mark, object_.id) for object_ in objects for mark in object_.marks])
 
 
 def _move(cursor: apsw.Cursor, move: Move) -> None:

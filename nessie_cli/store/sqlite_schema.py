@@ -132,7 +132,7 @@ def _check(session: Session, path: str, format_: int, migrations: Migrations) ->
 
 
 def _migrate(session: Session, path: str, format_: int, migrations: Migrations) -> None:
-    with session.transaction() as cursor:
+    with session as cursor:
         # Another process may have done it, wholly or in part, while this one waited for the lock.
         for found in range(session.number("user_version"), format_):
             if found not in migrations:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from weakref import WeakSet
 
 import apsw
@@ -34,7 +32,7 @@ _SETUP = f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA 
 
 
 class Session:
-    """A connection with one cursor, used by one thread. `connection` is None once it has been closed.
+    """A connection with one cursor, used by one thread; as a context it is a transaction. `connection` is None once it has been closed.
 
     Its thread holds `lock` from looking at `connection` to the end of what it does with it: a fork in another thread leaves it open meanwhile.
     """
@@ -66,25 +64,32 @@ class Session:
         rows: list[tuple[int]] = self.cursor.execute(f"PRAGMA {pragma}").fetchall()  # type: ignore[assignment]
         return rows[0][0]
 
-    @contextmanager
-    def transaction(self) -> Iterator[apsw.Cursor]:
-        """All statements of the block or none. Inside another block it joins that one: it is durable only when the outermost one has ended.
+    def __enter__(self) -> apsw.Cursor:
+        """Begin a transaction: all statements of the block or none.
 
+        Inside another block it joins that one: it is durable only when the outermost one has ended.
         After an error `committing` says whether it came from the final COMMIT, `request_id` what the caller has noted there.
         """
         if self._depth:
-            begin, end, undo = "SAVEPOINT inner", "RELEASE inner", "ROLLBACK TO inner; RELEASE inner"
             self._must_be_in_transaction()
+            self.cursor.execute("SAVEPOINT inner")
         else:
-            begin, end, undo = "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
             self.committing, self.request_id = False, ""
-        self.cursor.execute(begin)
+            self.cursor.execute("BEGIN IMMEDIATE")
         self._depth += 1
+        return self.cursor
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """End it: keep what the block has done, or undo it after an error in the block or in keeping it."""
+        outermost = self._depth == 1
+        undo = "ROLLBACK" if outermost else "ROLLBACK TO inner; RELEASE inner"
         try:
-            yield self.cursor
+            if error is not None:
+                self._roll_back(undo)
+                return
             self._must_be_in_transaction()
-            self.committing = self._depth == 1
-            self.cursor.execute(end)
+            self.committing = outermost
+            self.cursor.execute("COMMIT" if outermost else "RELEASE inner")
         except BaseException:
             self._roll_back(undo)
             raise

@@ -292,6 +292,14 @@ class StoreContract(ConcurrencyContract):
         store.write(Write(settings={"a": "2", "b": None, "never there": None}))
         assert store.settings() == {"a": "2", "ä": "👍\n"}
 
+    def test_a_reference_is_read_together_with_all_settings(self, store: Store) -> None:
+        assert store.standing("main") == (None, {})
+        store.write(create("main", "1"))
+        assert store.standing("main") == (store.reference("main"), {})
+        store.write(Write(settings={"main": "1", "": ""}))
+        assert store.standing("main") == (StoredReference("main", "BRANCH", id_of("1")), {"main": "1", "": ""})
+        assert store.standing("other") == (None, {"main": "1", "": ""})
+
     # -- exclusive blocks --------------------------------------------------------------------------------------------------------
 
     def test_what_an_exclusive_block_wrote_is_there_after_it(self, store: Store) -> None:
