@@ -19,14 +19,25 @@ Read = Callable[[], Iterator[DiffEntry]]
 def each_change(read: Read, content_before: Callable[[ContentKey], Content | None]) -> Iterator[Change]:
     """What `changes_of` gives, as it is read.
 
-    More than a few differences are read up to four times; the memory that takes grows with the smaller of the numbers of creations and deletions.
+    What comes before the first creation or deletion is told at once: it can be no part of a rename. More than a few differences from there on
+    are read up to four times; the memory that takes grows with the smaller of the numbers of creations and deletions.
     """
-    first = list(islice(read(), FEW))
+    told = 0
+    entries = read()
+    first: list[DiffEntry] = []
+    for entry in entries:
+        kind, _ = _side(entry)
+        if kind is not ChangeKind.UPDATED:
+            first.append(entry)
+            break
+        told += 1
+        yield Change(kind, entry.key, entry.before, entry.after)
+    first += islice(entries, FEW - 1)
     if len(first) < FEW:
         yield from changes_of(first)
         return
     old_keys = _renamed(read)
-    for entry in read():
+    for entry in islice(read(), told, None):
         kind, content_id = _side(entry)
         old_key = old_keys.get(content_id)
         if old_key is None or kind is ChangeKind.UPDATED:

@@ -60,16 +60,18 @@ def those_in(objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequen
 
 def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, Id]:
     """What `ancestor_at` answers for each of many commits that are not below this height: their ways soon join."""
-    ways = {id_: id_ for id_ in commits}
-    while True:
-        known = list(set(ways.values()))
-        here = dict(zip(known, objects.commits(known), strict=True))
-        above = [id_ for id_, at in ways.items() if here[at].height > height]
-        if not above:
-            return ways
-        for id_ in above:
-            commit = here[ways[id_]]
-            ways[id_] = commit.jump if history.jump_height(commit.height) >= height else commit.parents[0]
+    found: dict[Id, Id] = {}
+    ways = {id_: [id_] for id_ in commits}
+    while ways:
+        further: dict[Id, list[Id]] = {}
+        for at, commit in zip(ways, objects.commits(list(ways)), strict=True):
+            if commit.height <= height:
+                found.update(dict.fromkeys(ways[at], at))
+            else:
+                after = commit.jump if history.jump_height(commit.height) >= height else commit.parents[0]
+                further.setdefault(after, []).extend(ways[at])
+        ways = further
+    return found
 
 
 def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int) -> list[Id]:

@@ -150,12 +150,14 @@ def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None 
     """Keys whose records differ, with both records (None: absent), ascending. O(d log N): equal subtrees are not read."""
     left, right = _unshared_leaves(objects, a, b, start, stop)
     if len(left) == len(right):
-        for first in range(0, len(left), READ_AHEAD):
-            ours, theirs = (objects.nodes(leaves[first : first + READ_AHEAD]) for leaves in (left, right))
+        done = 0
+        for some in _ReadAhead().batches(left):
+            ours, theirs = objects.nodes(some), objects.nodes(right[done : done + len(some)])
             if any(mine.keys != other.keys for mine, other in zip(ours, theirs, strict=True)):
-                left, right = left[first:], right[first:]
+                left, right = left[done:], right[done:]
                 break
             yield from _pairwise(ours, theirs, start, stop)
+            done += len(some)
         else:
             return
     yield from _join(_items(objects, left, start, stop), _items(objects, right, start, stop))
@@ -187,8 +189,8 @@ def _join(ours: Iterator[Item], theirs: Iterator[Item]) -> Iterator[Change]:
 
 
 def _items(objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | None) -> Iterator[Item]:
-    for first in range(0, len(leaves), READ_AHEAD):
-        for node in objects.nodes(leaves[first : first + READ_AHEAD]):
+    for some in _ReadAhead().batches(leaves):
+        for node in objects.nodes(some):
             for index, key in enumerate(node.keys):
                 if key >= start and (stop is None or key < stop):
                     yield key, node.slice(index)

@@ -23,7 +23,7 @@ _RECORD = (Column("CHANGE"), Column("KEY"), Column("FIELD"), Column("BEFORE"), C
 _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", room="cut"))
 
 
-def print_diff(changes: Sequence[Change], terminal: Terminal) -> None:
+def print_diff(changes: Iterable[Change], terminal: Terminal) -> None:
     """Field by field."""
     if terminal.is_terminal:
         terminal.print_lines((line for change in changes for line in change_lines(change, terminal)), paged=True)
@@ -40,12 +40,16 @@ def _name_status(change: Change) -> Line:
     return [Span(change.kind.value, change.kind.style), *(Span(str(key), "key") for key in (change.old_key, change.key) if key)]
 
 
-def print_summary(changes: Sequence[Change], terminal: Terminal) -> None:
+def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
     """Each content with the names of the fields that differ; on a terminal how many contents were created, updated and so on."""
-    rows = ((Span(change.kind.value, change.kind.style), moved(change), changed_labels(change)) for change in changes)
-    terminal.print_table(_SUMMARY, rows, paged=True)
-    if terminal.is_terminal and changes:
-        counted = Counter(change.kind for change in changes)
+    counted: Counter[ChangeKind] = Counter()
+
+    def row(change: Change) -> Sequence[Span | str]:
+        counted[change.kind] += 1
+        return Span(change.kind.value, change.kind.style), moved(change), changed_labels(change)
+
+    terminal.print_table(_SUMMARY, map(row, changes), paged=True)
+    if terminal.is_terminal and counted:
         terminal.print_line(", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from nessie_cli.model import Content, ContentKey
@@ -20,6 +21,7 @@ class Difference(NamedTuple):
     texts: tuple[str | None, ...]
 
 
+@cache
 def kebab(name: str) -> str:
     """`metadataLocation` to `metadata-location`, the form of the options that set it."""
     return re.sub(_CAPITAL, r"-\1", name).lower()

@@ -35,14 +35,18 @@ from nessie_cli.store.base import ReflogRow, Store
 BATCH = 100
 """Keys whose contents are fetched together."""
 
+_FIRST = 4
+
 T = TypeVar("T")
 
 
-def batched(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
-    """Lists of at most `size` items."""
+def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> Iterator[list[T]]:
+    """Lists of at most `size` items; at first of `first`, then of twice as many each time: whoever reads little does not wait for much."""
     iterator = iter(items)
-    while batch := list(islice(iterator, size)):
+    now = min(first or size, size)
+    while batch := list(islice(iterator, now)):
         yield batch
+        now = min(2 * now, size)
 
 
 def check_range(keys: KeyRange) -> None:
@@ -108,7 +112,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
     if keys.keys is not None:
         wanted = _wanted(keys)
         changes = (change for change in changes if change[0] in wanted)
-    for batch in batched(changes):
+    for batch in batched(changes, first=_FIRST):
         records = [record for _, old, new in batch for record in (old, new) if record]
         loaded = iter(objects.contents(records))
         for key, old, new in batch:

@@ -54,7 +54,7 @@ def diff(
         references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}
         call.answer_listing("diffs", encode_changes(changes), hasMore=False, token=None, **references)
     else:
-        (print_name_status if name_status else print_summary if stat else print_diff)(list(changes), call.out)
+        (print_name_status if name_status else print_summary if stat else print_diff)(changes, call.out)
     if exit_code and first:
         raise typer.Exit(DIFFERENCES_FOUND)
 

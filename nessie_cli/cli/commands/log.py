@@ -117,13 +117,15 @@ def _chosen(call: Invocation, which: Which, skip: int, *, graph: bool) -> tuple[
     A repository that can sift does most of it. A graph has to know commits that do not pass as well.
     """
     repository = call.repository()
-    operations = bool(which.keys) or which.operations or (which.filter is not None and "operations" in which.filter)
+    operations = which.operations or (which.filter is not None and "operations" in which.filter)
     sieve = _sieve(call, which, 0 if which.filter else skip)
     tests = [filters.by_filter("log", which.filter)] if which.filter else []
     meant = None if which.all else call.revision_range(which.before[0] if which.before else None)
     walk = walks.walk_of(meant, first_parent=which.first_parent)
     if walk is not None and isinstance(repository, Sifting) and not (graph and sieve != ALL_COMMITS):
-        return repository.sifted(walk, sieve, operations=operations), tests, skip if which.filter else 0
+        told = operations or (bool(which.keys) and call.wants_json)
+        return repository.sifted(walk, sieve, operations=told), tests, skip if which.filter else 0
+    operations = operations or bool(which.keys)
     commits: Iterator[LogEntry]
     if meant is None:
         heads = (reference.hash for reference in repository.references())
