@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.faults import fault_of
+from nessie_cli.cli.faults import fault_of, is_interrupt
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InvalidInput, 2),
@@ -34,7 +34,7 @@ def report(error: BaseException, call: Invocation) -> int:
     """Say what went wrong, in every form that was asked for, and answer the exit code."""
     if isinstance(error, typer.Exit):
         return error.exit_code
-    if isinstance(error, typer.Abort) or _is_interrupt(error):
+    if isinstance(error, typer.Abort) or is_interrupt(error):
         return _report_interrupt(call)
     if call.options.debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -69,15 +69,6 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     message = message.partition(" (Possible options")[0] if hint else message
     _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, hint or f"`{path} --help` shows what it takes")
     return 2
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Also an error that Python made of an interrupt, such as the RuntimeError where a class was being made, or that came while one was told."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _report_interrupt(call: Invocation) -> int:

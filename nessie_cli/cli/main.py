@@ -34,11 +34,11 @@ def main() -> None:
         _prepare_streams()
         code = run(sys.argv[1:])
         sys.stderr.flush()
+        # Everything is flushed and closed; taking the interpreter apart object by object would take as long as the command itself.
+        os._exit(code)
     except KeyboardInterrupt:
         # Before the command began, after it has ended, or a second one while the first is told.
-        code = INTERRUPTED
-    # Everything is flushed and closed; taking the interpreter apart object by object would take as long as the command itself.
-    os._exit(code)
+        os._exit(INTERRUPTED)
 
 
 def run(argv: list[str]) -> int:
@@ -51,7 +51,13 @@ def run(argv: list[str]) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except OSError as error:
+    except Exception as error:
+        from nessie_cli.cli.faults import is_interrupt
+
+        if is_interrupt(error):
+            return INTERRUPTED
+        if not isinstance(error, OSError):
+            raise
         # Only the last flush gets here: the reader of stdout cannot take what was printed.
         _abandon_stdout()
         sys.stderr.write(f"nessie: the result could not be written: {error.strerror}\n")

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -48,6 +49,9 @@ def serve() -> None:
             if answer == 0:
                 try:
                     become(request)
+                except BaseException:  # noqa: BLE001 - what no command may ever end with is shown where its output goes
+                    traceback.print_exc()
+                    sys.stderr.flush()
                 finally:
                     os._exit(99)
         sys.stdout.write(f"{answer}\n")

@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,13 +116,13 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
     wanted = state(whole)
 
     codes: list[int] = []
-    # A command may be done before it is interrupted, on a machine whose load changes each time: then the next is interrupted earlier.
+    # A command may be done before it is interrupted, on a machine or disk whose load has changed since: then the next is interrupted much earlier.
     while len(codes) < TIMES or 130 not in codes:
         assert len(codes) < TIMES_AT_MOST
         number = len(codes)
         folder = copy(number)
         before = state(folder) if name != "init" else None
-        code, said, _ = attempt(folder, args, random.uniform(0, longest * TIMES / max(number, TIMES)))
+        code, said, _ = attempt(folder, args, random.uniform(0, longest / 2 ** max(number - TIMES + 1, 0)))
         codes.append(code)
 
         assert code in (0, 130), said
@@ -153,3 +155,27 @@ def test_a_store_whose_making_was_interrupted_is_finished_by_the_next_init(templ
     assert "nessie init" in refused.err
     nessie.ok("init", "--default-branch", "trunk")
     assert nessie.ok("status").out.startswith("on branch trunk at ")
+
+
+WHERE_A_CLASS_IS_MADE = """
+import sys
+from nessie_cli.cli.main import run
+
+def interrupt(frame, event, _):
+    if event == "call" and frame.f_code.co_name == "__set_name__":
+        sys.setprofile(None)
+        raise KeyboardInterrupt
+
+sys.setprofile(interrupt)
+code = run(["status"])
+assert sys.getprofile() is None, "was interrupted"
+sys.exit(code)
+"""
+
+
+def test_an_interrupt_of_which_python_makes_another_error_is_one_before_the_command_has_begun_too(template):
+    done = subprocess.run(
+        [sys.executable, "-c", WHERE_A_CLASS_IS_MADE], check=False, cwd=template.folder, env=template.environment, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
