@@ -150,11 +150,12 @@ class Invocation:
         """The repository of this invocation, opened once and closed at its end."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
+            from nessie_cli.workspace.notes import NoteFiles
 
             url = self.store_url()
             with self.at_work("opening the store"):
                 tell = self._busy.tell if self._busy else None
-                repository = connect(url, who=self.who(), access=self.access(url), progress=tell)
+                repository = connect(url, who=self.who(), access=self.access(url), notes=NoteFiles(url), progress=tell)
             self._repository = self._hooked(self._watched(repository))
         return self._repository
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
 from nessie_cli.render.references import print_references
 from nessie_cli.repository.base import Surveying
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
@@ -77,30 +78,41 @@ def _found(call: Invocation, type_: ReferenceType, names: list[str], listed: Lis
     order = _order(listed.sort)
     key, descending = order or ("name", False)
     repository = call.repository()
-    by_time = key == "time" and listed.filter is None and isinstance(repository, Surveying)
-    metadata = (verbose or key in _EXPENSIVE or listed.filter is not None) and not by_time
+    survey = repository if key in _EXPENSIVE and listed.filter is None and isinstance(repository, Surveying) else None
+    metadata = (verbose or key in _EXPENSIVE or listed.filter is not None) and survey is None
     found: Iterable[Reference] = repository.references(type_, metadata=metadata)
     if names:
         found = (reference for reference in found if fnmatchcase(reference.name, names[0]))
     for revision, wanted in ((listed.merged, True), (listed.no_merged, False)):
         if revision is not None:
             found = _merged(call, list(found), revision, wanted=wanted)
+    for revision, wanted in ((listed.contains, True), (listed.no_contains, False)):
+        if revision is not None:
+            found = _containing(call, found, revision, wanted=wanted)
     for test in _tests(call, listed):
         found = filter(test, found)
-    if by_time:
-        return _by_time(repository, list(found), descending=descending, metadata=verbose or call.wants_json)  # type: ignore[arg-type]
+    if survey is not None:
+        return _surveyed(survey, list(found), key, descending=descending, metadata=verbose or call.wants_json)
     if order is None or order == ("name", False):
         return found
     return sorted(found, key=_KEYS[key], reverse=descending)
 
 
-def _by_time(repository: Surveying, found: list[Reference], *, descending: bool, metadata: bool) -> Iterator[Reference]:
-    """Only for what is printed it is found out how far it is from the default branch."""
-    times = repository.commit_times([reference.hash for reference in found])
-    found.sort(key=lambda reference: times[reference.hash], reverse=descending)
+def _surveyed(survey: Surveying, found: list[Reference], key: str, *, descending: bool, metadata: bool) -> Iterator[Reference]:
+    """In order. The metadata are found out for what is printed alone."""
+    places = _places(survey, found, key)
+    found.sort(key=lambda reference: places.get(reference.hash, 0), reverse=descending)
     for first in range(0, len(found), _PAGE):
         page = found[first : first + _PAGE]
-        yield from repository.with_metadata(page) if metadata else page
+        yield from survey.with_metadata(page) if metadata else page
+
+
+def _places(survey: Surveying, found: list[Reference], key: str) -> Mapping[str, int]:
+    """By hash what the order goes by; 0 for what has none: tags and the empty history have no distances."""
+    if key == "time":
+        return survey.commit_times({reference.hash for reference in found})
+    branches = {reference.hash for reference in found if reference.type is ReferenceType.BRANCH} - {NO_ANCESTOR}
+    return {hash_: found.ahead if key == "ahead" else found.behind for hash_, found in survey.distances(branches).items()}
 
 
 def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
@@ -112,6 +124,23 @@ def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: 
     # As texts they would be looked for among the names first.
     into = CommitSpec(None, commit)
     return (reference for reference in found if repository.is_ancestor(CommitSpec(None, reference.hash), into) == wanted)
+
+
+def _containing(call: Invocation, found: Iterable[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
+    repository = call.repository()
+    commit = repository.resolve(call.revision(revision)).hash
+    if isinstance(repository, Surveying):
+        return _containing_among(repository, iter(found), commit, wanted=wanted)
+    # As texts they would be looked for among the names first.
+    start = CommitSpec(None, commit)
+    return (reference for reference in found if repository.is_ancestor(start, CommitSpec(None, reference.hash)) == wanted)
+
+
+def _containing_among(survey: Surveying, found: Iterator[Reference], commit: str, *, wanted: bool) -> Iterator[Reference]:
+    """A page first, then all others together."""
+    for batch in (list(islice(found, _PAGE)), list(found)):
+        containing = survey.descendants_among({reference.hash for reference in batch}, commit)
+        yield from (reference for reference in batch if (reference.hash in containing) == wanted)
 
 
 def _order(sort: str | None) -> tuple[str, bool] | None:
@@ -141,21 +170,8 @@ _KEYS: dict[str, Callable[[Reference], str | float]] = {
 
 
 def _tests(call: Invocation, listed: Listed) -> Iterator[Callable[[Reference], bool]]:
-    repository = call.repository()
-
-    def commit_of(revision: str) -> CommitSpec:
-        return CommitSpec(None, repository.resolve(call.revision(revision)).hash)
-
-    def tip(reference: Reference) -> CommitSpec:
-        """As a text it would be looked for among the names first."""
-        return CommitSpec(None, reference.hash)
-
-    for revision, wanted in ((listed.contains, True), (listed.no_contains, False)):
-        if revision is not None:
-            commit = commit_of(revision)
-            yield lambda reference, commit=commit, wanted=wanted: repository.is_ancestor(commit, tip(reference)) == wanted  # type: ignore[misc]
     if listed.points_at is not None:
-        at = commit_of(listed.points_at).hash
+        at = call.repository().resolve(call.revision(listed.points_at)).hash
         yield lambda reference: reference.hash == at
     if listed.filter is not None:
         from nessie_cli.cli.filters import by_filter

@@ -148,6 +148,46 @@ def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> li
     return [a for a, _ in found]
 
 
+def passing(objects: Objects, ids: Iterable[Id], ancestor: Id) -> set[Id]:
+    """Those commits for which `on_first_parents(ancestor, one)` is true: O(log commits) round trips."""
+    height = height_of(objects, ancestor)
+    found: set[Id] = set()
+    # From where somebody has come to where a line has been followed.
+    waiting: dict[Id, list[Id]] = {id_: [id_] for id_ in ids}
+    while waiting:
+        found.update(waiting.pop(ancestor, ()))
+        further: dict[Id, list[Id]] = {}
+        for here, asked in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
+            if here.height > height:
+                next_ = here.jump if jump_height(here.height) >= height else here.parents[0]
+                further[next_] = further[next_] + asked if next_ in further else asked
+        further.pop(NO_COMMIT, None)
+        waiting = further
+    return found
+
+
+def gained(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | None:
+    """The ancestors of a commit that one of its first parents, `before`, has not, the commit itself among them, and perhaps some that it has.
+
+    None where there are more than `most`. O(log commits) for each merge among them.
+    """
+    found: set[Id] = set()
+    lines = [(commit, height_of(objects, before))]
+    while lines:
+        id_, bottom = lines.pop()
+        while id_ not in found and (here := objects.commit(id_)).height > bottom:
+            if len(found) >= most:
+                return None
+            found.add(id_)
+            # What leads on from a first parent of the commit is an ancestor of `before`, or found on the first line.
+            beside = [parent for parent in here.parents[1:] if parent != NO_COMMIT]
+            lines += [(parent, height_of(objects, common_first_parent(objects, parent, commit))) for parent in beside]
+            id_ = here.parents[0]
+            if id_ == NO_COMMIT:
+                break
+    return found
+
+
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:
     """The best common ancestor over all parents: of the highest generation, then of the smaller id (criss-cross merges have several).
 

@@ -127,6 +127,50 @@ class Lineages:
         lines.first.learn(self._objects, [found.height for found in self._objects.commits(others)])
         return trivial.union(filter(lines.hold, others))
 
+    def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
+        """Those of many commits for which `is_ancestor(ancestor, one)` is true.
+
+        O(log commits) round trips for first parents and neighbours; as much again for the merges of the store once, and for each line of first
+        parents that the ancestor was merged into.
+        """
+        if ancestor == NO_COMMIT:
+            return set(ids)
+        rest = set(ids) - {NO_COMMIT}
+        found = history.passing(self._objects, rest, ancestor)
+        rest -= found
+        oldest = self._objects.commit(ancestor).generation
+        for id_ in list(rest):
+            # So few commits between them that a walk is short.
+            if self._objects.commit(id_).generation - oldest <= self._near:
+                near = history.is_near_ancestor(self._objects, ancestor, id_, self._near)
+                if near is not None:
+                    rest.remove(id_)
+                    found.update([id_] if near else [])
+        for entry in self._entries(ancestor) if rest else ():
+            found |= (reached := history.passing(self._objects, rest, entry))
+            rest -= reached
+            if not rest:
+                break
+        return found
+
+    def _entries(self, ancestor: Id) -> Iterator[Id]:
+        """Merges that have brought a commit into other lines: whatever has it among its ancestors has it or one of these among its first parents."""
+        objects = self._objects
+        oldest = objects.commit(ancestor).generation
+        merges = {id_: parents for batch in self._merges_newest_first() for id_, parents in batch if objects.commit(id_).generation > oldest}
+        entries: set[Id] = set()
+        entry = ancestor
+        while True:
+            asked = {*merges, *(parent for parents in merges.values() for parent in parents)} - {NO_COMMIT}
+            reached = history.passing(objects, asked, entry)
+            # Those with this entry among their first parents bring nothing to a line that goes on from it.
+            merges = {id_: parents for id_, parents in merges.items() if id_ not in reached}
+            entries = {id_ for id_, parents in merges.items() if id_ in entries or not reached.isdisjoint(parents)}
+            if not entries:
+                return
+            entry = min(entries, key=lambda id_: (objects.commit(id_).generation, id_))
+            yield entry
+
     def _known_lines(self, commit: Id) -> _Lines:
         found = self._lines.get(commit)
         if found is None:

@@ -214,8 +214,14 @@ class Surveying(Protocol):
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """Those full hashes for which `is_ancestor(hash, descendant)` is true. Takes O(log commits) round trips, more with many merges."""
 
+    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
+        """Those full hashes for which `is_ancestor(ancestor, hash)` is true. Takes O(log commits) round trips, more where it was merged often."""
+
     def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
         """When these commits were made, in microseconds since 1970; 0 for the empty history. One round trip."""
+
+    def distances(self, hashes: Collection[str]) -> dict[str, AheadBehind]:
+        """For full hashes what `ahead_behind(hash, default branch)` says of each; O(log commits) round trips for all of them."""
 
 
 class Sieve(Struct, frozen=True):

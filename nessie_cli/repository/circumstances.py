@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.judging import Judge
+from nessie_cli.repository.notes import NoNotes, Notes
 
 
 class Circumstances(Struct, frozen=True):
     """What the kernel must not know by itself: who writes, the clock (microseconds), randomness.
 
-    `judge` decides about what is written; `progress` hears how far a long verb is.
+    `judge` decides about what is written; `progress` hears how far a long verb is; in `notes` facts are kept for the next process.
     """
 
     who: str
@@ -21,6 +22,7 @@ class Circumstances(Struct, frozen=True):
     random: Callable[[int], bytes]
     judge: Judge | None = None
     progress: Progress | None = None
+    notes: Notes = NoNotes()
 
     def new_content_id(self) -> bytes:
         """A random UUID (version 4), as bytes."""

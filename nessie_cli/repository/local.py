@@ -40,12 +40,13 @@ from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, R, R
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.revisions import Revisions, as_reference
-from nessie_cli.store.base import STORE_FORMAT, Move, Store, StoredObject, Watched, Write
+from nessie_cli.store.base import STORE_FORMAT, Move, Store, StoredObject, StoredReference, Watched, Write
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.lineage import Lineages
     from nessie_cli.repository.commits import Committer
     from nessie_cli.repository.moves import Moves
+    from nessie_cli.repository.surveying import Survey
     from nessie_cli.repository.writing import Branch
 
 DEFAULT_BRANCH = ".default-branch"
@@ -58,6 +59,14 @@ _REFERENCES = 32
 """References of which the metadata are found out together: two such lots fill the first page of a listing."""
 
 NO_OPTIONS = MergeOptions()
+
+
+def _ids(hashes: Collection[str]) -> set[Id]:
+    return {bytes.fromhex(hash_) for hash_ in hashes}
+
+
+def _hex(ids: Iterable[Id]) -> set[str]:
+    return {id_.hex() for id_ in ids}
 
 
 class LocalRepository:
@@ -129,10 +138,13 @@ class LocalRepository:
 
     def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
         """See `Surveying`."""
+        return self._survey.with_metadata(references, as_reference(self._default()))
+
+    def _default(self) -> StoredReference:
         default = self._store.reference(self.default_branch)
         if default is None:
             raise InvalidInput("Could not find default branch")
-        return reading.with_metadata(self._objects, references, as_reference(default))
+        return default
 
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
         """See `Repository`."""
@@ -267,16 +279,28 @@ class LocalRepository:
         """See `Repository`."""
         return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
+    @cached_property
+    def _survey(self) -> Survey:
+        from nessie_cli.repository.surveying import Survey
+
+        return Survey(self._objects, lambda: self._lineages, self._at.notes)
+
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """See `Surveying`."""
-        found = self._lineages.ancestors_among([bytes.fromhex(hash_) for hash_ in hashes], bytes.fromhex(descendant))
-        return {id_.hex() for id_ in found}
+        return _hex(self._survey.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
+
+    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
+        """See `Surveying`."""
+        return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
 
     def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
         """See `Surveying`."""
-        ids = list({bytes.fromhex(hash_) for hash_ in hashes} - {NO_COMMIT})
-        times = {id_.hex(): commit.time for id_, commit in zip(ids, self._objects.commits(ids), strict=True)}
-        return {NO_COMMIT.hex(): 0, **times}
+        return {id_.hex(): time for id_, (time, _) in self._survey.tips(_ids(hashes)).items()}
+
+    def distances(self, hashes: Collection[str]) -> dict[str, AheadBehind]:
+        """See `Surveying`."""
+        found = self._survey.distances(_ids(hashes), self._default().target)
+        return {id_.hex(): AheadBehind(ahead, behind, common.hex()) for id_, (ahead, behind, common) in found.items()}
 
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """See `Repository`."""

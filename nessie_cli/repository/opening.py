@@ -14,6 +14,7 @@ from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
+from nessie_cli.repository.notes import NoNotes, Notes
 from nessie_cli.store.base import Move, Store, Write
 from nessie_cli.store.opening import create_store, open_store
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
+NO_NOTES = NoNotes()
 
 
 def _now() -> int:
@@ -34,6 +36,7 @@ def connect(
     *,
     who: str = "",
     access: Access | None = None,
+    notes: Notes = NO_NOTES,
     progress: Progress | None = None,
     clock: Clock = _now,
     random: Randomness = os.urandom,
@@ -43,14 +46,14 @@ def connect(
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie
     server, reached as `access` says. `who` is the committer of what is written (a server decides for itself). `progress` is called, often, with how
     much a long verb has done and how much there is (None where nobody knows; a server does not tell). `clock` gives microseconds since 1970,
-    `random` random bytes (both for tests that need equal hashes). Raises `StoreNotFound` where nothing is there (see `create`), `StoreUnavailable`
-    where it cannot be used.
+    `random` random bytes (both for tests that need equal hashes). In `notes` an embedded repository keeps facts about commits that
+    listings of references ask for again. Raises `StoreNotFound` where nothing is there (see `create`), `StoreUnavailable` where it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    circumstances = Circumstances(who, clock, random, progress=progress)
+    circumstances = Circumstances(who, clock, random, notes=notes, progress=progress)
     if url.startswith(("http://", "https://")):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -24,8 +24,6 @@ from nessie_cli.model import (
     LogEntry,
     Operation,
     Put,
-    Reference,
-    ReferenceMetadata,
     ReferenceType,
     ReflogEntry,
 )
@@ -129,39 +127,6 @@ def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
     common = history.common_first_parent(objects, of, base)
     height = history.height_of(objects, common)
     return AheadBehind(history.height_of(objects, of) - height, history.height_of(objects, base) - height, common.hex())
-
-
-def with_metadata(objects: Objects, references: Sequence[Reference], default: Reference) -> list[Reference]:
-    """References with their metadata (reference 12.2), what they stand on found out together."""
-    ids = {bytes.fromhex(reference.hash) for reference in references} - {NO_COMMIT}
-    heads = dict(zip(ids, objects.commits(list(ids)), strict=True))
-    beside = {bytes.fromhex(found.hash) for found in references if found.type is ReferenceType.BRANCH and found.name != default.name} - {NO_COMMIT}
-    distances = _distances(objects, {id_: heads[id_].height for id_ in beside}, bytes.fromhex(default.hash))
-    return [_described(reference, heads, distances if reference.name != default.name else {}) for reference in references]
-
-
-def _described(reference: Reference, heads: Mapping[Id, Commit], distances: Mapping[Id, AheadBehind]) -> Reference:
-    if reference.hash == NO_ANCESTOR:
-        return reference
-    id_ = bytes.fromhex(reference.hash)
-    head = meta_of(id_, heads[id_])
-    metadata = ReferenceMetadata(head=head, total=heads[id_].height)
-    if reference.type is ReferenceType.BRANCH and id_ in distances:
-        distance = distances[id_]
-        metadata = ReferenceMetadata(head, heads[id_].height, distance.ahead, distance.behind, distance.common_ancestor)
-    return Reference(reference.type, reference.name, reference.hash, metadata)
-
-
-def _distances(objects: Objects, heights: Mapping[Id, int], base: Id) -> dict[Id, AheadBehind]:
-    """What `ahead_behind` says of many commits, given with their heights, and one other: O(log commits) round trips."""
-    top = history.height_of(objects, base)
-    ids = list(heights)
-    of_base = history.ancestors_at(objects, base, heights.values())
-    pairs = [(id_, of_base[heights[id_]]) if heights[id_] <= top else (history.ancestor_at(objects, id_, top), base) for id_ in ids]
-    forks = history.common_first_parents(objects, pairs)
-    known = list(set(forks) - {NO_COMMIT})
-    levels = {id_: commit.height for id_, commit in zip(known, objects.commits(known), strict=True)} | {NO_COMMIT: 0}
-    return {id_: AheadBehind(heights[id_] - levels[fork], top - levels[fork], fork.hex()) for id_, fork in zip(ids, forks, strict=True)}
 
 
 def reflog(objects: Objects, store: Store, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:

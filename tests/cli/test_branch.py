@@ -59,6 +59,47 @@ def test_branches_that_contain_a_commit(nessie, catalog) -> None:
     assert names(nessie("branch", "--contains", "v1")) == ["main", "old"]
 
 
+def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
+    """What was found out for one listing is asked again for the next one."""
+
+    def told() -> dict[str, list[str]]:
+        lines = ("--sort ahead", "--sort -behind", "--sort -time", "--merged", "--no-merged", "--contains v1", "--no-contains side")
+        return {line: names(nessie("branch", *line.split())) for line in lines}
+
+    for name in ("side", "work"):
+        catalog.branch(name)
+    catalog.update("work", "db.orders", 2)
+    for number in (2, 3):
+        catalog.update("side", "db.items", number)
+    first = {
+        "--sort ahead": ["main", "work", "side"],
+        "--sort -behind": ["main", "side", "work"],
+        "--sort -time": ["side", "work", "main"],
+        "--merged": ["main"],
+        "--no-merged": ["side", "work"],
+        "--contains v1": ["main", "side", "work"],
+        "--no-contains side": ["main", "work"],
+    }
+    assert told() == told() == first
+    assert nessie("merge", "work").code == 0
+    catalog.branch("later")
+    catalog.update("later", "db.items", 9)
+    second = {
+        "--sort ahead": ["main", "later", "work", "side"],
+        "--sort -behind": ["side", "work", "later", "main"],
+        "--sort -time": ["later", "main", "side", "work"],
+        "--merged": ["main", "work"],
+        "--no-merged": ["later", "side"],
+        "--contains v1": ["later", "main", "side", "work"],
+        "--no-contains side": ["later", "main", "work"],
+    }
+    assert told() == told() == second
+    nessie("branch", "-f", "main", "v1", "--yes")
+    nessie("branch", "-d", "later", "--yes")
+    third = first | {"--sort -time": ["side", "work", "main"]}
+    assert told() == told() == third
+
+
 # -- create -----------------------------------------------------------------------------------------------------------------------------
 
 

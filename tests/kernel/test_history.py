@@ -138,3 +138,24 @@ def test_many_common_first_parents_at_once(picks: list[tuple[int, int | None, in
     pairs = [(a, b) for a in graph.ids for b in graph.ids if lengths[a] == lengths[b]]
     expected = [next(id_ for id_ in graph.line(a) if id_ in set(graph.line(b))) for a, b in pairs]
     assert history.common_first_parents(graph.objects(), pairs) == expected
+
+
+@laws
+@given(PICKS)
+def test_which_of_many_pass_a_commit(picks: list[tuple[int, int | None, int]]) -> None:
+    graph = Graph(picks)
+    for ancestor in graph.ids[1:]:
+        expected = {id_ for id_ in graph.ids if ancestor in graph.line(id_)}
+        assert history.passing(graph.objects(), graph.ids[1:], ancestor) == expected
+
+
+@laws
+@given(PICKS, st.integers(0, 70))
+def test_what_a_commit_has_gained_since(picks: list[tuple[int, int | None, int]], most: int) -> None:
+    graph = Graph(picks)
+    for commit in graph.ids[1:]:
+        for before in graph.line(commit):
+            found = history.gained(graph.objects(), commit, before, most)
+            new = graph.ancestors(commit) - graph.ancestors(before)
+            assert found is None or (new <= found <= graph.ancestors(commit) and len(found) <= most)
+            assert found is not None or len(graph.ids) > most

@@ -37,6 +37,17 @@ def test_many_questions_at_once(picks: list[tuple[int, int | None, int]], near: 
 
 
 @laws
+@given(PICKS, st.sampled_from([0, 1, 4, 64]), st.randoms(use_true_random=False))
+def test_many_descendants_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+    graph = Graph(picks)
+    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    for ancestor in random.sample(graph.ids, min(len(graph.ids), 6)):
+        asked = random.sample(graph.ids, random.randint(0, len(graph.ids)))
+        expected = {one for one in asked if ancestor in graph.ancestors(one)}
+        assert lineages.descendants_among(asked, ancestor) == expected
+
+
+@laws
 @given(PICKS, st.integers(0, 40))
 def test_a_short_walk_answers_or_says_that_it_was_too_short(picks: list[tuple[int, int | None, int]], most: int) -> None:
     graph = Graph(picks[:30])

@@ -1,0 +1,71 @@
+"""Files of the user's cache folder in which facts about the commits of a store are kept for the next command.
+
+They may be deleted at any time. Nothing here fails: what cannot be read is empty, what cannot be written is not kept. A file that somebody else
+owns or can write is not believed.
+"""
+
+# os.path: importing pathlib costs a tenth of a command's start-up.
+# ruff: noqa: PTH103, PTH105, PTH108, PTH117, PTH118
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from zlib import crc32
+
+from nessie_cli.workspace.glance import Place
+
+_LONGEST = 16 << 20
+"""Bytes of a file; a longer one was not written here."""
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class NoteFiles:
+    """What is kept for one store: a file for each name."""
+
+    def __init__(self, store: str) -> None:
+        # Not absolute: somebody without a home, or a setting that means another folder everywhere. Then nothing is kept.
+        self._folder = os.path.join(Place.cache(), "facts")
+        # A fact is true in every store: two stores of one number only forget for each other.
+        self._number = f"{crc32(store.encode(errors='surrogatepass')):08x}"
+
+    def read(self, name: str) -> bytes:
+        """What was kept last under this name; nothing where that cannot be read, or others could have written it."""
+        if not os.path.isabs(self._folder):
+            return b""
+        try:
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            return b""
+        try:
+            found = os.fstat(file)
+            trusted = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+            return os.read(file, found.st_size) if trusted and found.st_size <= _LONGEST else b""
+        except OSError:
+            return b""
+        finally:
+            os.close(file)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Put this in its place: a reader sees what was there before, or this."""
+        path = self._path(name)
+        beside = f"{path}.{os.getpid()}"
+        if not os.path.isabs(self._folder):
+            return
+        with suppress(OSError):
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            try:
+                file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                try:
+                    whole = os.write(file, data) == len(data)
+                finally:
+                    os.close(file)
+                if whole:
+                    os.replace(beside, path)
+            finally:
+                if os.path.lexists(beside):
+                    os.unlink(beside)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, f"{self._number}-{name}")
