@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import methodcaller
 from typing import Generic, Protocol, TypeVar
 
 LIMIT = 24 << 20
@@ -16,6 +18,9 @@ class Weighed(Protocol):
 
 
 T = TypeVar("T", bound=Weighed)
+
+
+_weight = methodcaller("weight")
 
 
 class Cache(Generic[T]):
@@ -44,6 +49,14 @@ class Cache(Generic[T]):
             self._old, self._young = self._young, {}
             self._room = self._limit
         self._young[id_] = decoded
+
+    def put_all(self, found: Mapping[bytes, T]) -> None:
+        """Remember some decoded objects that belong together."""
+        self._room -= sum(map(_weight, found.values()))
+        if self._room < 0:
+            self._old, self._young = self._young, {}
+            self._room = self._limit
+        self._young.update(found)
 
     def clear(self) -> None:
         """Forget everything: what was read in a transaction that has been undone may not be there."""

@@ -215,23 +215,35 @@ def _generation(objects: Objects, commit: Id) -> int:
 
 
 class Ahead:
-    """Reads commits for a walk that goes back along first parents: some neighbours with each that is not known yet, more the longer the walk."""
+    """Reads commits for a walk that goes back along first parents: some neighbours with each that is not known yet, more the longer the walk.
+
+    Commits of one line are mostly written one after the other, so those written before are read; where most of them are of no use, as among many
+    writers, the line is followed by its jump pointers.
+    """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._size = _FIRST_STRETCH
+        self._asked = 0
+        self._read = 0
+        self._neighbours = True
 
     def commit(self, id_: Id) -> Commit:
         """One commit."""
+        self._asked += 1
         found = self._objects.known_commit(id_)
         if found is None:
-            stretch(self._objects, id_, self._size)
+            useful = self._neighbours and self._read < _WASTED + 3 * self._asked
+            self._neighbours = useful and self._objects.read_commits_before(id_, self._size)
+            if not self._neighbours:
+                stretch(self._objects, id_, self._size)
+            self._read += self._size
             self._size = min(2 * self._size, _LONGEST_STRETCH)
             found = self._objects.commit(id_)
         return found
 
 
-_FIRST_STRETCH, _LONGEST_STRETCH = 4, 128
+_FIRST_STRETCH, _LONGEST_STRETCH, _WASTED = 8, 128, 300
 
 
 def stretch(objects: Objects, commit: Id, count: int) -> None:

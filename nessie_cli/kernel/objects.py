@@ -23,6 +23,8 @@ from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
 
 Id = bytes
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
+WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
+"""Of a store: (id, kind, limit) to the raw bytes of that object and of some of its kind that were written before it."""
 
 NO_COMMIT: Id = bytes.fromhex(NO_ANCESTOR)
 """The id of the empty history."""
@@ -214,12 +216,20 @@ class Objects:
 
     What is added is in `pending` until the caller has stored it, `marks` says by which words the store shall find it; `spill`, where given,
     is called when much of it has gathered (a large load). Contents that are only compared with what is stored are kept beside.
+    `written_before` reads neighbours together.
     `last_path` is the way to the last key that was found alone: who looks a key up often goes on to edit it.
     `node_reads` and `node_writes` count nodes that were fetched and added: the costs of the design are asserted on them.
     """
 
-    def __init__(self, fetch: Fetch, cache: Decoded | None = None, spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None) -> None:
+    def __init__(
+        self,
+        fetch: Fetch,
+        cache: Decoded | None = None,
+        spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None,
+        written_before: WrittenBefore | None = None,
+    ) -> None:
         self._fetch = fetch
+        self._written_before = written_before
         self._cache = cache or Cache()
         self._spill = spill
         self._added: dict[Id, Node | Commit] = {}
@@ -255,6 +265,17 @@ class Objects:
         """One commit, where it needs no read."""
         found = self._added.get(id_) or self._cache.get(id_)
         return found if type(found) is Commit else None
+
+    def read_commits_before(self, id_: Id, limit: int) -> bool:
+        """Read a commit and some that were written before it, so that they are known; False where the store has no faster way for that."""
+        raw = self._written_before(id_, Kind.COMMIT, limit) if self._written_before else {}
+        self.commit_reads += len(raw)
+        try:
+            self._cache.put_all({near: _decode_commit(data) for near, data in raw.items()})
+        except MsgspecError:
+            # What is damaged is told to those who need it.
+            return False
+        return bool(raw)
 
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
         """Commits in the order of their ids, the missing ones fetched in one round trip."""

@@ -81,7 +81,7 @@ class LocalRepository:
         if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
         self._cache = Decoded()
-        self._objects = Objects(store.get, self._cache)
+        self._objects = Objects(store.get, self._cache, written_before=store.written_before)
         self._revisions = Revisions(store, self._objects, self.default_branch)
 
     @property

@@ -6,7 +6,9 @@ Where marks tell which commits can pass at all, or jump pointers where the first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import merge
+from re import Pattern
 from typing import NamedTuple
 
 from nessie_cli.kernel import history, leaping, tree
@@ -125,17 +127,21 @@ def _tests(objects: Objects, sieve: Sieve) -> Iterator[Test]:
     if sieve.merges is not None:
         yield lambda commit: (len(commit.parents) > 1) == sieve.merges
     if sieve.authors:
-        searches = [pattern.search for pattern in sieve.authors]
-        yield lambda commit: any(search(author) for author in commit.authors or (commit.committer,) for search in searches)
+        yield _of_any(sieve.authors, lambda commit: commit.authors or (commit.committer,))
     if sieve.committers:
-        of_committer = [pattern.search for pattern in sieve.committers]
-        yield lambda commit: any(search(commit.committer) for search in of_committer)
+        yield _of_any(sieve.committers, lambda commit: (commit.committer,))
     if sieve.message is not None:
         of_message = sieve.message.search
         yield lambda commit: of_message(commit.message) is not None
     if sieve.keys:
         ranges = [below(encode_key(key)) for key in sieve.keys]
         yield lambda commit: _touches(objects, commit, ranges)
+
+
+def _of_any(patterns: Sequence[Pattern[str]], names: Callable[[Commit], tuple[str, ...]]) -> Test:
+    """Whether one of a commit's names matches one of some patterns. Most names are those of few people: each is matched once."""
+    matched = lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
+    return lambda commit: any(map(matched, names(commit)))
 
 
 def _touches(objects: Objects, commit: Commit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -98,6 +98,12 @@ class Store(Protocol):
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """The raw bytes of those objects that exist, in one round trip; missing ids are not in the answer."""
 
+    def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
+        """An object and at most `limit` of its kind that were written shortly before it, in one round trip: who walks a history asks for them.
+
+        Fewer, or none, where that would cost more than asking for each; damaged ones are left out.
+        """
+
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """At most `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
 

@@ -49,6 +49,18 @@ class StoreContract(ConcurrencyContract):
         store.put(objects[::2])
         assert store.get([o.id for o in objects]) == {o.id: o.data for o in objects[::2]}
 
+    def test_what_was_written_before_an_object_is_of_its_kind(self, store: Store) -> None:
+        """A store may leave out as much as it likes."""
+        objects = [an_object(str(n), (COMMIT, NODE, VALUE)[n % 3]) for n in range(60)]
+        store.put(objects)
+        for place in (0, 3, 30, 57):
+            for limit in (0, 1, 5, 100):
+                found = store.written_before(objects[place].id, COMMIT, limit)
+                expected = {o.id: o.data for o in objects[: place + 1] if o.kind == COMMIT}
+                assert found.items() <= expected.items()
+                assert len(found) <= limit + 1
+        assert store.written_before(id_of("x"), COMMIT, 10) == {}
+
     def test_get_accepts_an_id_twice(self, store: Store) -> None:
         objects = [an_object(str(n)) for n in range(3)]
         store.put(objects)

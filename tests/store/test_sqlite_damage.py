@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.store.base import StoredObject
-from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, an_object, commit, id_of
 
 
@@ -85,3 +85,15 @@ def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_erro
             store.close()
         for leftover in ("-wal", "-shm"):
             Path(f"{damaged}{leftover}").unlink(missing_ok=True)
+
+
+def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) -> None:
+    path = str(tmp_path / "store.sqlite")
+    store = create_sqlite(path)
+    objects = [an_object(str(n), COMMIT) for n in range(8)]
+    store.put(objects)
+    assert store.written_before(objects[7].id, COMMIT, 4) == {o.id: o.data for o in objects[3:]}
+    for place, damage in enumerate(["data = 'text'", "data = x'00'", "data = 7", "data = CAST(x'ff' AS TEXT)"], 2):
+        change(path, f"UPDATE objects SET {damage} WHERE rowid = {place}")
+    assert store.written_before(objects[7].id, COMMIT, 8) == {o.id: o.data for o in (objects[0], *objects[5:])}
+    store.close()
