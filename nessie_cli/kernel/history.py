@@ -234,9 +234,9 @@ class Ahead:
         found = self._objects.known_commit(id_)
         if found is None:
             useful = self._neighbours and self._read < _WASTED + 3 * self._asked
-            self._neighbours = useful and self._objects.read_commits_before(id_, self._size)
+            self._neighbours = useful and self._objects.read_commits_before(id_, self._size - 1)
             if not self._neighbours:
-                stretch(self._objects, id_, self._size)
+                stretch(self._objects, id_, self._size - 1)
             self._read += self._size
             self._size = min(2 * self._size, _LONGEST_STRETCH)
             found = self._objects.commit(id_)

@@ -42,6 +42,11 @@ class Counting:
         self.reads += len(ids)
         return self._store.get(ids)
 
+    def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
+        found = self._store.written_before(id_, kind, limit)
+        self.reads += len(found)
+        return found
+
     def write(self, write: Write) -> Done | Stale:
         self.written += len(write.objects)
         return self._store.write(write)
