@@ -289,6 +289,8 @@ def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
     shown = told(error)
     if isinstance(shown, InternalFault | Unavailable):
         exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
+    # With the frames that it went through an error holds what they held, a body for one, and often itself: until somebody collects the garbage.
+    error.__traceback__ = error.__context__ = None
     body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
     more = [(b"retry-after", RETRY_AFTER.encode())] if shown.status == _UNAVAILABLE else []
     if isinstance(shown, Unauthenticated):

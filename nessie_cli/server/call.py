@@ -180,7 +180,7 @@ def _as_utf8(text: bytes) -> bytes:
 
 
 def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _header_text(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Connections: what uvicorn's protocol leaves open. Heads that are too large or never end, too many clients at once, and errors in Nessie's form.
+"""Connections: what uvicorn's protocol leaves open. Heads without end, clients that do not read, too many of them, and errors in Nessie's form.
 
 A head is a request's first line and its headers. What an application can limit (bodies) is limited there (`http.read_body`).
 
@@ -10,12 +10,14 @@ done so or has fallen silent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from functools import partial
 from typing import Any
 
+import httptools
 import uvicorn
 from msgspec import json
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from nessie_cli.server.app import Server
@@ -52,6 +54,19 @@ def configuration(app: Server, *, ended: Callable[[], object] | None = None, **n
     return config
 
 
+class _Flow(FlowControl):
+    """As the base; while requests wait for the answers before theirs, no more of them are read."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """As the base."""
+        if not self._waiting:
+            super().resume_reading()
+
+
 class Connection(HttpToolsProtocol):
     """One client. `limits` and `ended` (called when it has gone) are set by `protocol`."""
 
@@ -66,12 +81,14 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
         self._refusal: tuple[int, str] | None = None
         self._heard_until, self._heard = 0.0, 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As the base; beyond twice the number of connections nobody is even answered."""
         super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
         if len(self.connections) > 2 * self.limits.connections:
             transport.abort()
         else:
@@ -80,6 +97,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """As the base."""
         self._stop_timer()
+        self._flows()
         super().connection_lost(exc)
         self.ended()
 
@@ -89,14 +107,38 @@ class Connection(HttpToolsProtocol):
         if self._refusal is not None:
             self._hear()
             return
-        if self._in_head:
-            self._head_bytes += self._chunk
-        super().data_received(data)
-        if self._in_head and self._refusal is None and not self.transport.is_closing():
+        self._head_bytes += self._chunk
+        self._unset_keepalive_if_required()
+        self._feed(data)
+        if self._refusal is None and not self.transport.is_closing():
             if self._head_bytes > self.limits.head:
                 self._refuse(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
-            elif self._timer is None:
+            elif self._in_head and self._timer is None:
                 self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def _feed(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as wish:
+                data = self._without_upgrade() + data[wish.args[0] :]
+            except httptools.HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+                return
+            else:
+                return
+
+    def _without_upgrade(self) -> bytes:
+        """The head once more, as if its client had not asked for another protocol: here it gets none, and its request is one like every other.
+
+        The parser has given up the request's body, and would take it for the next request.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        self.parser = _parser(self)
+        if method == b"CONNECT":
+            return b""
+        lines = [b"%s %s HTTP/%s" % (method, self.url, version), *(b"%s: %s" % header for header in self.headers if header[0] != b"upgrade")]
+        return b"\r\n".join([*lines, b"", b""])
 
     def on_message_begin(self) -> None:
         """As the base."""
@@ -106,8 +148,11 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """As the base; a request that is not taken is answered by another application."""
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            return
         self._stop_timer()
         self._in_head = False
+        self._head_bytes = 0
         head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if head > self.limits.head:
             self.app = _refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes", self.limits)
@@ -116,21 +161,57 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self.app = self._answers
         self.scope["state"][AT_ONCE] = partial(_send_at_once, self.cycle)
+        # What comes behind a body is no header of the request, and nobody asks for it.
+        self.headers = []
+
+    def on_body(self, body: bytes) -> None:
+        """As the base."""
+        self._head_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """As the base; the application is told that it need not wait for this body."""
-        self._chunk = 0
+        if self._in_head:
+            return
+        self._chunk = self._head_bytes = 0
         self.scope["state"][ARRIVED] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """As the base; what came behind the last request that could be read is refused when its turn comes."""
         super().on_response_complete()
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self._give_up_later()
         self._answer_refusal()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """As the base; for a client that has not even read the last answer nothing is kept."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
         """The answer to what is no HTTP, in Nessie's form."""
         self._refuse(_MALFORMED, msg)
+
+    def pause_writing(self) -> None:
+        """As the base; a client that does not read is given up after a while."""
+        super().pause_writing()
+        self._give_up_later()
+
+    def resume_writing(self) -> None:
+        """As the base."""
+        self._flows()
+        super().resume_writing()
+
+    def _give_up_later(self) -> None:
+        self._flows()
+        self._stalled = self.loop.call_later(self.limits.seconds, self.transport.abort)
+
+    def _flows(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -207,6 +288,14 @@ def _send_at_once(cycle: RequestResponseCycle, headers: Headers, body: bytes) ->
     cycle.message_event.set()
     cycle.on_response()
     return True
+
+
+def _parser(connection: Connection) -> Any:
+    """A parser as the base has one."""
+    parser = httptools.HttpRequestParser(connection)
+    # Whoever says "close" and sends another request all the same gets the answer to the first.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 def protocol(limits: Limits, ended: Callable[[], object] | None = None) -> type[Connection]:

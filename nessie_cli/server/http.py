@@ -30,8 +30,8 @@ class Limits(NamedTuple):
     """How much is taken from clients.
 
     Bytes of a body: `body` as it is sent, `decompressed` what it may become; `head`: of a request's first line and headers together. Seconds:
-    `seconds` for a body to arrive, `head_seconds` for the head, `idle_seconds` that a connection may wait for its next request. `connections` at
-    once, and `writes` that may wait for their turn.
+    `seconds` for a body to arrive and for a client to take what it was sent, `head_seconds` for the head, `idle_seconds` that a connection may
+    wait for its next request. `connections` at once, and `writes` that may wait for their turn.
     """
 
     body: int = 64 * 1024 * 1024
@@ -128,6 +128,8 @@ def _inflate(body: bytes, most: int) -> bytes:
     except zlib.error as error:
         raise HttpFault(400, f"body: cannot be decompressed: {error}", "BAD_REQUEST") from None
     if len(data) > most:
+        # The error holds this frame for a while, and should not hold what it is about.
+        del data
         raise too_large(f"decompressed is larger than {most} bytes")
     if not inflater.eof:
         raise HttpFault(400, "body: the compressed data ends too early", "BAD_REQUEST")

@@ -1,8 +1,11 @@
 """Clients that send too much, too slowly, or are too many: each is refused with an error in Nessie's form, where HTTP allows."""
 
+import gc
 import gzip
 import json
 import socket
+import threading
+import time
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -10,6 +13,8 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
+from nessie_cli.server.connections import Connection
+from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits
 from nessie_cli.server.running import application
 from tests.server.client import EMPTY, Client, put
@@ -147,6 +152,75 @@ def test_a_bomb_is_refused():
         bomb = gzip.compress(b" " * 5_000_000)
         answer = client.send("POST", "/api/v2/trees/main/contents", raw=bomb, headers={"content-encoding": "gzip"})
         assert (answer.status, "100000 bytes" in answer.body["message"]) == (413, True)
+        client.close()
+
+
+def test_requests_that_wait_for_the_answers_of_others_are_not_all_read_at_once():
+    most, connections, answers = 10_000, [], []
+    with limited() as url, speaking(url) as connection:
+        thread = threading.Thread(target=connection.sendall, args=[20_000 * (CONFIG + b"\r\n") + CONFIG + b"connection: close\r\n\r\n"])
+        thread.start()
+        while data := connection.recv(65536):
+            answers.append(data)
+            connections = connections or [found for found in gc.get_objects() if isinstance(found, Connection)]
+            assert all(len(found.pipeline) < most for found in connections)
+        thread.join()
+    assert b"".join(answers).count(b"HTTP/1.1 200 OK") == 20_001
+
+
+def test_headers_behind_a_body_are_nobodys_and_do_not_go_on_for_ever():
+    trailers = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    with limited(head=2000) as url:
+        with speaking(url) as connection:
+            connection.sendall(trailers + b"content-encoding: nonsense\r\n\r\n")
+            check(connection, 400, "requestedKeys")
+        for more in (b"x-more: y\r\n" * 200_000, b"y" * 2_000_000):
+            with speaking(url) as connection:
+                connection.sendall(trailers + more)
+                check(connection, 431, "2000 bytes")
+
+
+@pytest.mark.parametrize("wish", ["h2c", "websocket"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_who_wishes_for_another_protocol_is_answered_in_this_one(wish, at_once):
+    body = json.dumps({"requestedKeys": [{"elements": ["a"]}]}).encode()
+    upgrade = f"upgrade: {wish}\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n".encode()
+    with limited() as url, speaking(url) as connection:
+        head = POST + upgrade + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body if at_once else head)
+        if not at_once:
+            connection.sendall(body[:5])
+            connection.sendall(body[5:])
+        connection.sendall(CONFIG + upgrade + b"\r\n" + CONFIG.replace(b"1.1", b"1.0") + b"\r\n")
+        answers = b"".join(iter(lambda: connection.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200"] * 3
+
+
+def test_a_client_that_does_not_read_its_answer_is_given_up():
+    with limited(seconds=0.5, idle_seconds=0.5) as url, speaking(url) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        # The page is 100 KB; neither side's buffers hold many of them.
+        with suppress(ConnectionResetError, BrokenPipeError):
+            while True:
+                connection.sendall(b"GET /api/docs HTTP/1.1\r\nhost: x\r\n\r\n")
+
+
+def test_what_was_refused_leaves_nothing_behind():
+    with limited(decompressed=100_000, body=100_000) as url:
+        client = Client(url)
+        gc.collect()
+        gc.disable()
+        try:
+            for path in ("trees/main/contents", "trees/main/history/commit"):
+                for raw, headers in ((gzip.compress(b" " * 500_000), {"content-encoding": "gzip"}), (b" " * 200_000, {})):
+                    assert client.send("POST", f"/api/v2/{path}", raw=raw, headers=headers).status == 413
+            end = time.monotonic() + PATIENCE
+            # The thread that has answered may still be about to forget.
+            while any(isinstance(found, HttpFault) for found in gc.get_objects()):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        finally:
+            gc.enable()
         client.close()
 
 
