@@ -29,14 +29,19 @@ class Unavailable(Exception):
     """What is needed to run the original server cannot be had; the text says what, and why."""
 
 
+class Damaged(Unavailable):
+    """What came is not the released file. Unlike a network that is not there, this is a failure."""
+
+
 @as_given()
 def jar() -> Path:
     """Where the jar is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS.
 
-    Errors: Unavailable when several attempts have failed.
+    Errors: Unavailable when several attempts have failed, Damaged when something else came in one of them.
     """
     path = repository() / NAME
     faults: list[str] = []
+    damaged = False
     for attempt in range(ATTEMPTS):
         if path.exists():
             return path
@@ -46,8 +51,12 @@ def jar() -> Path:
             fetch(path)
         except (OSError, subprocess.SubprocessError, Unavailable) as fault:
             faults.append(f"{fetch.__name__}: {fault}")
+            damaged = damaged or isinstance(fault, Damaged)
     if path.exists():
         return path
+    if damaged:
+        raise Damaged(f"the original server {VERSION} is not what its checksum says\n" + "\n".join(faults))
+    # `.ci/run` knows this sentence: what the network does not give is no failure.
     raise Unavailable(f"the original server {VERSION} cannot be fetched from Maven Central; is there a network?\n" + "\n".join(faults))
 
 
@@ -82,7 +91,7 @@ def by_https(path: Path) -> None:
                 if time.monotonic() > deadline:
                     raise Unavailable(f"{CENTRAL} is too slow: more than {LONGEST} seconds")
         if digest.hexdigest() != SHA256:
-            raise Unavailable(f"what {CENTRAL} sends is not the released file: SHA-256 {digest.hexdigest()}")
+            raise Damaged(f"what {CENTRAL} sends is not the released file: SHA-256 {digest.hexdigest()}")
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
