@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
-from nessie_cli.repository.base import ALL_KEYS, Repository, Walk
+from nessie_cli.repository.base import ALL_KEYS, Repository, Surveying, Walk
 
 if TYPE_CHECKING:
     from nessie_cli.render.changes import Change
@@ -99,5 +99,7 @@ def only_references_to(repository: Repository, hash_: str, names: Collection[str
     """Whether no other reference than these reaches a commit: losing them would lose commits from sight."""
     if hash_ == NO_ANCESTOR:
         return False
-    others = (reference for reference in repository.references() if reference.name not in names)
-    return not any(repository.is_ancestor(CommitSpec(None, hash_), CommitSpec(None, other.hash)) for other in others)
+    others = (reference.hash for reference in repository.references() if reference.name not in names)
+    if isinstance(repository, Surveying):
+        return not repository.descendants_among(set(others), hash_)
+    return not any(repository.is_ancestor(CommitSpec(None, hash_), CommitSpec(None, other)) for other in others)

@@ -1,7 +1,7 @@
 """Facts about immutable commits, found out once and kept for the next process: how far a branch is from another commit, whether it is merged.
 
 A fact names commits by their hashes, so it is true for ever and in every store; what is kept may be lost at any time, and whatever is not as it
-was written is as good as nothing. Facts order and choose what is listed; whatever is written or deleted is judged by the commits themselves.
+was written is as good as nothing. Facts order and choose what is listed; a false one can make a deletion ask once more, never once less.
 """
 
 from __future__ import annotations

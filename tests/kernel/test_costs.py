@@ -219,6 +219,11 @@ def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
     asked = [*chain.line[1 :: chain.length // 100], chain.merged, chain.side]
     assert chain_of.ancestors_among(asked, chain.line[-1]) == {*asked} - {chain.side}
     assert chain.heap.trips <= 12 * logarithm(chain)
+    objects = chain.heap.objects()
+    merge = chain.length // 4 + 1
+    found_after = Lineages(objects, chain.heap.find_marked, near=0).descendants_among(asked, chain.merged)
+    assert found_after == {chain.merged, chain.side, *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge)}
+    assert chain.heap.trips <= 12 * logarithm(chain)
 
 
 def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
