@@ -8,9 +8,10 @@ its descendants, because a commit's time is always later than the times of all i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
 
 _BOTH = 3
@@ -121,6 +122,31 @@ def is_near_ancestor(objects: Objects, ancestor: Id, commit: Id, most: int) -> b
                 seen.add(parent)
                 waiting.append(parent)
     return False
+
+
+def ancestors_past_damage(objects: Objects, ids: Collection[Id], commit: Id) -> set[Id]:
+    """Those of `ids` that are reachable over any parents, by a visit of every ancestor younger than they are: where something is damaged.
+
+    Raises `DamagedObject` only where one that is not found could be behind what cannot be read.
+    """
+    limit = min((found.generation for found in objects.commits(list(ids))), default=0)
+    found: set[Id] = set()
+    damage: DamagedObject | None = None
+    seen = {commit}
+    waiting = [commit]
+    while waiting and len(found) < len(ids):
+        try:
+            here = objects.commit(waiting.pop())
+        except DamagedObject as error:
+            damage = damage or error
+            continue
+        found.update(parent for parent in here.parents if parent in ids)
+        new = [parent for parent in here.parents if parent not in seen and parent != NO_COMMIT] if here.generation > limit else []
+        seen.update(new)
+        waiting += new
+    if damage and len(found) < len(ids):
+        raise damage
+    return found
 
 
 def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:

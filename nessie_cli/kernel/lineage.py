@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
 from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
@@ -103,12 +104,20 @@ class Lineages:
     def is_ancestor(self, ancestor: Id, commit: Id) -> bool:
         """Whether `ancestor` is reachable over any parents; a commit is its own ancestor.
 
-        O(log commits) for first parents and neighbours; else, once for each `commit`, O(log commits) for each merge of the store.
+        O(log commits) for first parents and neighbours; else, once for each `commit`, O(log commits) for each merge of the store. Where something
+        is damaged, a read of every younger ancestor; raises `DamagedObject` if the answer may depend on it.
         """
         if ancestor in (NO_COMMIT, commit):
             return True
         if commit == NO_COMMIT:
             return False
+        try:
+            return self._is_ancestor(ancestor, commit)
+        except DamagedObject:
+            # The lines are found by looking at all merges of the store: what is damaged may have nothing to do with the question.
+            return bool(history.ancestors_past_damage(self._objects, {ancestor}, commit))
+
+    def _is_ancestor(self, ancestor: Id, commit: Id) -> bool:
         if commit not in self._lines:
             if history.on_first_parents(self._objects, ancestor, commit):
                 return True
@@ -123,9 +132,12 @@ class Lineages:
         others = list(set(ids) - trivial) if commit != NO_COMMIT else []
         if len(others) <= _FEW:
             return trivial.union(id_ for id_ in others if self.is_ancestor(id_, commit))
-        lines = self._known_lines(commit)
-        lines.first.learn(self._objects, [found.height for found in self._objects.commits(others)])
-        return trivial.union(filter(lines.hold, others))
+        try:
+            lines = self._known_lines(commit)
+            lines.first.learn(self._objects, [found.height for found in self._objects.commits(others)])
+            return trivial.union(filter(lines.hold, others))
+        except DamagedObject:
+            return trivial | history.ancestors_past_damage(self._objects, set(others), commit)
 
     def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
         """Those of many commits for which `is_ancestor(ancestor, one)` is true.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keylog import MERGE
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import NO_COMMIT, Id
+from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Objects
 from tests.kernel.test_history import PICKS, Graph, laws
 
 
@@ -80,3 +82,26 @@ def test_marks_are_hints(mark_of_all: bool) -> None:
     lineages = Lineages(graph.objects(), graph.heap.find_marked, near=1)
     pairs: list[tuple[Id, Id]] = [(a, b) for a in graph.ids for b in graph.ids if NO_COMMIT not in (a, b)]
     assert all(lineages.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
+
+
+@laws
+@given(PICKS, st.sampled_from([1, 64]), st.randoms(use_true_random=False))
+def test_only_damage_that_matters_prevents_an_answer(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+    graph = Graph(picks)
+    commits = [id_ for id_ in graph.ids if id_ != NO_COMMIT]
+    damaged = set(random.sample(commits, min(2, len(commits))))
+
+    def fetch(ids: Sequence[Id]) -> dict[Id, bytes]:
+        for id_ in damaged.intersection(ids):
+            raise DamagedObject("damaged", id_.hex())
+        return {id_: graph.heap.data[id_] for id_ in ids if id_ in graph.heap.data}
+
+    lineages = Lineages(Objects(fetch, Decoded()), graph.heap.find_marked, near)
+    for commit in commits:
+        asked = random.sample(commits, random.randint(0, len(commits)))
+        matters = damaged & ({commit, *asked} | graph.ancestors(commit))
+        for ask in (lambda: lineages.ancestors_among(asked, commit), lambda: {one for one in asked if lineages.is_ancestor(one, commit)}):  # noqa: B023 - asked at once
+            try:
+                assert ask() == set(asked) & graph.ancestors(commit)
+            except DamagedObject:
+                assert matters
