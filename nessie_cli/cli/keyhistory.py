@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
 from nessie_cli.render.changes import Change, ChangeKind
 from nessie_cli.repository.base import Repository
@@ -38,7 +39,8 @@ def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Mom
 
 def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change | None:
     """What a commit did to a key; None where the state before and after is the same."""
-    found = next(iter(repository.diff(entry.parent, entry.hash, KeyRange(keys=(key,)))), None)
+    # As texts they would be looked for among the names first.
+    found = next(iter(repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), KeyRange(keys=(key,)))), None)
     if found is None:
         return None
     before, after = found.before, found.after

@@ -33,7 +33,11 @@ _FIRST = 2
 
 @cache
 def _hasher() -> Any:
-    from hashlib import blake2b
+    try:
+        # hashlib loads OpenSSL; a command that only reads does without.
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
 
     return blake2b(digest_size=8, person=b"nessie key")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -55,6 +54,11 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
+    if type(value) is int:
+        return str(value)
+    # Only seldom needed, and as slow to load as all of this room.
+    import json
+
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -15,9 +15,8 @@ from nessie_cli.kernel import history, leaping, tree
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
 from nessie_cli.kernel.keylog import LARGE, FindMarked, mark_of, marked
 from nessie_cli.kernel.keys import below, encode_key
-from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.kernel.objects import DELETED, NO_COMMIT, Commit, Id, Objects
-from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.model import ContentKey, LogEntry, Namespace
 from nessie_cli.repository.base import Sieve, Walk
 from nessie_cli.repository.reading import log_entry
 
@@ -113,7 +112,7 @@ def _marked(of: Reading, keys: Sequence[ContentKey], height: int) -> list[leapin
     found = []
     for id_, commit in objects.find_commits(list(ids)).items():
         records = operations_on(objects, commit, wanted).values()
-        if any(is_namespace(bytes([record[0] & ~DELETED])) for record in records):
+        if any(record[0] & ~DELETED == Namespace.payload for record in records):
             return None
         if records:
             found.append((id_, commit))
