@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from nessie_cli.errors import OutcomeUnknown
 from nessie_cli.kernel.objects import Decoded
-from nessie_cli.store.base import Store
+from nessie_cli.store.base import Held, Store
 
 R = TypeVar("R")
 
@@ -16,16 +16,19 @@ def together(store: Store, cache: Decoded, calls: Sequence[Callable[[], R]]) -> 
     """See `Grouping.together`. What the cache has learnt of writes that were undone is forgotten."""
     answers: list[R | Exception] = []
     requests: list[str] = []
+    newest = ""
     try:
-        with store.exclusive():
-            newest = _newest_move(store)
+        with store.exclusive() as held:
             for call in calls:
-                answers.append(_alone(store, cache, call, newest))
-                newest = _newest_move(store)
-                requests.append(newest[1])
+                before = held.written()
+                answers.append(_alone(store, cache, call, held))
+                after = held.written()
+                # What a call that failed has written was undone.
+                newest = after[1] if after != before and not isinstance(answers[-1], Exception) else newest
+                requests.append(newest)
     except OutcomeUnknown as unknown:
         # Where the last write of the transaction is, all of them are.
-        if requests and store.find_request(requests[-1]):
+        if newest and store.find_request(newest):
             return answers
         cache.clear()
         return [OutcomeUnknown(unknown.message, request) for request in requests]
@@ -38,22 +41,17 @@ def together(store: Store, cache: Decoded, calls: Sequence[Callable[[], R]]) -> 
     return answers
 
 
-def _alone(store: Store, cache: Decoded, call: Callable[[], R], newest: tuple[int, str]) -> R | Exception:
+def _alone(store: Store, cache: Decoded, call: Callable[[], R], held: Held) -> R | Exception:
     """What one call answers or raises; one that raises leaves nothing behind."""
-    wrote = False
+    before, wrote = held.written(), False
     try:
         with store.exclusive():
             try:
                 return call()
             except Exception:
-                wrote = _newest_move(store) != newest
+                wrote = held.written() != before
                 raise
     except Exception as error:  # noqa: BLE001 - it is the answer of this call, the others go on
         if wrote:
             cache.clear()
         return error
-
-
-def _newest_move(store: Store) -> tuple[int, str]:
-    """Number and request id of the last move of any reference."""
-    return next(((row.number, row.move.request_id) for row in store.reflog(limit=1)), (0, ""))

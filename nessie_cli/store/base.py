@@ -84,6 +84,13 @@ class Stale(Struct, frozen=True):
     current: StoredReference | None
 
 
+class Held(Protocol):
+    """The write lock of a store, held by this thread."""
+
+    def written(self) -> tuple[int, str]:
+        """A number that is another one once anything has been written, and the request id of the last move in this block. No round trip."""
+
+
 class Store(Protocol):
     """What a backend has to do. All methods are safe to call from several threads and processes.
 
@@ -131,7 +138,7 @@ class Store(Protocol):
     def write(self, write: Write) -> Done | Stale:
         """Do all of it, durably, or nothing."""
 
-    def exclusive(self) -> AbstractContextManager[object]:
+    def exclusive(self) -> AbstractContextManager[Held]:
         """Hold the store's write lock: `write` inside cannot find a reference moved by others since the block was entered."""
 
     def reference(self, name: str) -> StoredReference | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequen
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 from nessie_cli.store.base import DamagedId, Done, Move, ReflogRow, Stale, StoredObject, StoredReference, Write
 
@@ -28,6 +28,7 @@ class MemoryStore:
         self._settings: dict[str, str] = {}
         self._numbers = count()
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
+        self._newest_request = ""
         self._depth = 0
         self._version = 0
 
@@ -92,7 +93,7 @@ class MemoryStore:
             return stale.answer
         return Done()
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self) -> AbstractContextManager[Self]:
         """Keep every other thread out; an exception that leaves the block undoes all that was written inside."""
         return self._transaction()
 
@@ -153,6 +154,7 @@ class MemoryStore:
         self._change(self._references, move.name, None if move.after is None else StoredReference(move.name, move.kind, move.after))
         number = len(self._reflog) + 1
         self._change(self._reflog, number, ReflogRow(number, move))
+        self._newest_request = move.request_id
         if move.request_id:
             self._change(self._requests, move.request_id, (*self._requests.get(move.request_id, ()), number))
 
@@ -161,13 +163,17 @@ class MemoryStore:
         self._undo.append((where, name, where.get(name)))
         _set(where, name, value)
 
+    def written(self) -> tuple[int, str]:
+        """See `Held`."""
+        return len(self._undo), self._newest_request
+
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[Self]:
         with self._lock:
             mark = len(self._undo)
             self._depth += 1
             try:
-                yield
+                yield self
             except BaseException:
                 while len(self._undo) > mark:
                     _set(*self._undo.pop())

@@ -178,12 +178,13 @@ class SQLiteStore:
         rest = iter(objects)
         while batch := list(islice(rest, _BATCH)):
             rows = self._packed(batch)
-            with self.exclusive() as cursor:
-                _put(cursor, rows, batch)
+            with self.exclusive() as session:
+                _put(session.cursor, rows, batch)
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
         """Delete those objects last written before this second; returns how many went. See `REFRESH_AFTER` for the grace it needs."""
-        with self.exclusive() as cursor:
+        with self.exclusive() as session:
+            cursor = session.cursor
             before = cursor.connection.total_changes()
             cursor.executemany("DELETE FROM objects WHERE id = ? AND written < ?", [(id_, written_before) for id_ in ids])
             gone = cursor.connection.total_changes() - before
@@ -220,12 +221,12 @@ class SQLiteStore:
         return Done()
 
     @contextmanager
-    def exclusive(self) -> Iterator[apsw.Cursor]:
+    def exclusive(self) -> Iterator[Session]:
         """Hold the write lock. `write` and `put` inside belong to one transaction, which commits when the block ends without an exception."""
         session = self._taken()
         try:
-            with session as cursor:
-                yield cursor
+            with session:
+                yield session
         except apsw.Error as error:
             raise self._failure(session, error) from error
         finally:

@@ -96,6 +96,10 @@ class Session:
         finally:
             self._depth -= 1
 
+    def written(self) -> tuple[int, str]:
+        """See `Held`."""
+        return self.cursor.connection.total_changes(), self.request_id
+
     def _must_be_in_transaction(self) -> None:
         # SQLite itself ends the whole transaction when the disk is full or fails. Without this check a caller that has swallowed that
         # error inside an exclusive block would go on writing outside of any transaction.

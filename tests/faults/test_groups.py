@@ -19,7 +19,7 @@ from nessie_cli.repository.base import Grouping
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Store
+from nessie_cli.store.base import Held, Store
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import Catalog, put, table
 
@@ -148,10 +148,10 @@ class LosesAnswers:
         return getattr(self._store, name)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[Held]:
         outermost, self._inside = not self._inside, True
-        with self._store.exclusive():
-            yield
+        with self._store.exclusive() as held:
+            yield held
         if outermost:
             self._inside = False
             raise OutcomeUnknown("the line was cut", "whatever")
@@ -165,3 +165,22 @@ def test_a_group_whose_answer_was_lost_is_looked_for(url: str) -> None:
             [lambda n=n: repository.commit("main", [put(f"k{n}", table(n))], CommitMeta("m"), request_id=f"r{n}") for n in range(2)]  # type: ignore[misc]
         )
         assert [answer.reference.hash for answer in reversed(answers) if not isinstance(answer, Exception)] == catalog.hashes()[:2]
+
+
+def test_a_group_whose_answer_was_lost_is_looked_for_by_a_call_that_was_kept(url: str) -> None:
+    """The last call has written too, but that was undone: its request is not in the store."""
+    repository = LocalRepository(LosesAnswers(open_store(url)), Circumstances("", lambda: 0, bytes))
+
+    def fails() -> None:
+        repository.commit("main", [put("lost", table(9))], CommitMeta("m"), request_id="undone")
+        raise ZeroDivisionError
+
+    with repository:
+        catalog = Catalog(repository)
+        kept, failed, read = repository.together(
+            [lambda: repository.commit("main", [put("k", table(1))], CommitMeta("m"), request_id="kept").reference.hash, fails, catalog.numbers]
+        )
+        assert isinstance(failed, ZeroDivisionError)
+        assert kept == catalog.hashes()[0]
+        assert isinstance(read, dict)
+        assert "lost" not in read
