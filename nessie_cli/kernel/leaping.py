@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
 from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
@@ -31,14 +32,18 @@ def newest_first(found: Found) -> tuple[int, Id]:
 def merges_of_store(objects: Objects, find_marked: FindMarked, height: int) -> list[Found] | None:
     """All commits of a store that merge, newest first.
 
-    None where there are so many that in a history of this height a page of them is found sooner by walking: then they are close together.
+    None where there are so many that in a history of this height a page of them is found sooner by walking: then they are close together. None as
+    well where one is damaged: it may be none of those that a walk meets.
     """
     ids: list[Id] = []
     for _, id_ in marked(find_marked, MERGE):
         ids.append(id_)
         if len(ids) ** 2 > _PAGE * height:
             return None
-    found = objects.find_commits(ids)
+    try:
+        found = objects.find_commits(ids)
+    except DamagedObject:
+        return None
     return sorted(((id_, commit) for id_, commit in found.items() if len(commit.parents) > 1), key=newest_first)
 
 
@@ -121,5 +126,9 @@ def near_merge_base(objects: Objects, find_marked: FindMarked, a: Id, b: Id, sho
     if merges is None:
         return None
     parents = {parent for _, commit in merges if commit.time > since for parent in commit.parents[1:] if parent != NO_COMMIT}
-    high = [id_ for id_, commit in objects.find_commits(list(parents)).items() if commit.height > level]
-    return None if lowest in at_height(objects, high, level + 1).values() else fork
+    try:
+        high = [id_ for id_, commit in objects.find_commits(list(parents)).items() if commit.height > level]
+        return None if lowest in at_height(objects, high, level + 1).values() else fork
+    except DamagedObject:
+        # Perhaps on a branch that a walk does not meet.
+        return None

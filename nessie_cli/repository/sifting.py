@@ -11,6 +11,7 @@ from heapq import merge
 from re import Pattern
 from typing import NamedTuple
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history, leaping, tree
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
 from nessie_cli.kernel.keylog import LARGE, FindMarked, mark_of, marked
@@ -73,7 +74,11 @@ def _heads_at(of: Reading, start: Id, time: int, *, first_parent: bool) -> list[
     if first_parent:
         return [first] if first != NO_COMMIT else []
     merges = leaping.merges_of_store(objects, of.find_marked, left_out) if left_out > of.short else None
-    return [start] if merges is None else leaping.heads_at(objects, of.is_ancestor, start, merges, time)
+    try:
+        return [start] if merges is None else leaping.heads_at(objects, of.is_ancestor, start, merges, time)
+    except DamagedObject:
+        # Perhaps on a branch that a walk does not meet.
+        return [start]
 
 
 def _leaps(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
@@ -100,7 +105,8 @@ def _never(_: Id, __: Id) -> bool:
 def _marked(of: Reading, keys: Sequence[ContentKey], height: int) -> list[leaping.Found] | None:
     """The commits of the store with an operation on one of the keys, newest first.
 
-    None where they are many, or where something may lie below a key: it was a namespace once, and operations below it have marks of their own.
+    None where they are many, where one is damaged, or where something may lie below a key: it was a namespace once, and operations below have marks
+    of their own.
     """
     objects = of.objects
     wanted = [encode_key(key) for key in keys]
@@ -110,7 +116,11 @@ def _marked(of: Reading, keys: Sequence[ContentKey], height: int) -> list[leapin
         if len(ids) * of.rare > height:
             return None
     found = []
-    for id_, commit in objects.find_commits(list(ids)).items():
+    try:
+        commits = objects.find_commits(list(ids))
+    except DamagedObject:
+        return None
+    for id_, commit in commits.items():
         records = operations_on(objects, commit, wanted).values()
         if any(record[0] & ~DELETED == Namespace.payload for record in records):
             return None

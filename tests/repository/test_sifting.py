@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,6 +20,7 @@ from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
 from nessie_cli.repository.sifting import Reading, sifted
 from tests.repository.vocabulary import NS, Catalog, key, put, table
+from tests.store.test_sqlite_damage import change
 
 BRANCHES = ("main", "dev", "wild")
 
@@ -168,3 +170,28 @@ def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> Non
         entries = [entry for entry in repository.sifted(Walk("main"), Sieve(keys=(key("rare"),))) if entry]
         assert [entry.meta.message for entry in entries] == ["write rare"]
         assert objects.commit_reads < 30
+
+
+def test_a_damaged_merge_elsewhere_does_not_disturb(tmp_path: Path) -> None:
+    """What is not on the way of a walk is not asked for in vain."""
+    path = tmp_path / "store.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"a": 0})
+        for name in ("dev", "wild"):
+            catalog.branch(name)
+            catalog.write(name, {name: 1})
+        for number in range(700):
+            catalog.write("main", {"b": number})
+        catalog.merge("dev", "wild")
+        catalog.merge("dev")
+        damaged, dev, merged = catalog.head("wild"), catalog.head("dev"), catalog.head("main")
+        catalog.branch("apart", "main~650")
+        until = time_of(catalog.top("main~600"))
+    change(str(path), f"UPDATE objects SET data = x'0000000000ff' WHERE id = x'{damaged}'")
+    with create(str(path)) as repository:
+        assert isinstance(repository, LocalRepository)
+        assert [e.hash for e in repository.sifted(Walk("main"), Sieve(merges=True)) if e] == [merged]
+        assert [e.hash for e in repository.sifted(Walk("main"), Sieve(keys=(key("dev"),))) if e] == [merged, dev]
+        assert len([e for e in repository.sifted(Walk("main"), Sieve(until=until)) if e]) == 700 - 600 + 3
+        assert repository.merge_base("main~1", "dev") == repository.resolve("dev~1").hash
