@@ -11,7 +11,7 @@ from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
 from nessie_cli.render.references import print_references
-from nessie_cli.repository.base import Surveying
+from nessie_cli.repository.base import Surveying, surveying
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _found(call: Invocation, type_: ReferenceType, names: list[str], listed: Lis
     order = _order(listed.sort)
     key, descending = order or ("name", False)
     repository = call.repository()
-    survey = repository if key in _EXPENSIVE and listed.filter is None and isinstance(repository, Surveying) else None
+    survey = surveying(repository) if key in _EXPENSIVE and listed.filter is None else None
     metadata = (verbose or key in _EXPENSIVE or listed.filter is not None) and survey is None
     found: Iterable[Reference] = repository.references(type_, metadata=metadata)
     if names:
@@ -118,8 +118,8 @@ def _places(survey: Surveying, found: list[Reference], key: str) -> Mapping[str,
 def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
     repository = call.repository()
     commit = repository.resolve(call.revision(revision)).hash
-    if isinstance(repository, Surveying):
-        merged = repository.ancestors_among({reference.hash for reference in found}, commit)
+    if (survey := surveying(repository)) is not None:
+        merged = survey.ancestors_among({reference.hash for reference in found}, commit)
         return (reference for reference in found if (reference.hash in merged) == wanted)
     # As texts they would be looked for among the names first.
     into = CommitSpec(None, commit)
@@ -129,8 +129,8 @@ def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: 
 def _containing(call: Invocation, found: Iterable[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
     repository = call.repository()
     commit = repository.resolve(call.revision(revision)).hash
-    if isinstance(repository, Surveying):
-        return _containing_among(repository, iter(found), commit, wanted=wanted)
+    if (survey := surveying(repository)) is not None:
+        return _containing_among(survey, iter(found), commit, wanted=wanted)
     # As texts they would be looked for among the names first.
     start = CommitSpec(None, commit)
     return (reference for reference in found if repository.is_ancestor(start, CommitSpec(None, reference.hash)) == wanted)

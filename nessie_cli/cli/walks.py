@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
-from nessie_cli.repository.base import ALL_KEYS, Repository, Surveying, Walk
+from nessie_cli.repository.base import ALL_KEYS, Repository, Walk, surveying
 
 if TYPE_CHECKING:
     from nessie_cli.render.changes import Change
@@ -100,6 +100,6 @@ def only_references_to(repository: Repository, hash_: str, names: Collection[str
     if hash_ == NO_ANCESTOR:
         return False
     others = (reference.hash for reference in repository.references() if reference.name not in names)
-    if isinstance(repository, Surveying):
-        return not repository.descendants_among(set(others), hash_)
+    if (survey := surveying(repository)) is not None:
+        return not survey.descendants_among(set(others), hash_)
     return not any(repository.is_ancestor(CommitSpec(None, hash_), CommitSpec(None, other)) for other in others)
