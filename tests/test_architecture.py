@@ -19,7 +19,7 @@ PACKAGE = Path(nessie_cli.__file__).parent
 ROOT = "nessie_cli"
 
 _VALUES = frozenset({"errors", "model"})
-_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "render"}
+_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "render"}
 ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -29,9 +29,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "wire": _VALUES,
     "repository": _VALUES | {"commitspec", "kernel", "store", "wire"},
     "server": _VALUES | {"repository", "wire"},
-    "iceberg": _VALUES | {"repository"},
-    "spark": _VALUES | {"repository", "iceberg", "wire"},
     "workspace": _VALUES | {"wire"},
+    "reaching": _VALUES | {"repository", "workspace"},
+    "iceberg": _VALUES | {"repository", "reaching"},
+    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` is the command.

@@ -230,7 +230,7 @@ class Invocation:
         """Who moves references, for the reflog: `NESSIE_AUTHOR`, else the user of the operating system."""
         from nessie_cli.workspace import environment as env
 
-        return env.variable(env.AUTHOR) or env.system_user()
+        return env.who()
 
     # -- which revision ---------------------------------------------------------------------------------------------------------
 

@@ -54,3 +54,8 @@ def system_user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except (ImportError, KeyError):
         return ""
+
+
+def who() -> str:
+    """Who moves references, for the reflog: `NESSIE_AUTHOR`, else the user of the operating system."""
+    return variable(AUTHOR) or system_user()

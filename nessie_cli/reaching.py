@@ -1,0 +1,88 @@
+"""Who asks and how a server is reached, as the environment and the user's settings say it: for every part of the program that calls `connect`.
+
+`workspace/` reads what is set, `repository/` says what can be; neither knows the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nessie_cli.repository.access import CONNECT_TIMEOUT, TIMEOUT, Access, Basic, Bearer, Credentials, Grant, OAuth2, checked_url
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import connect
+from nessie_cli.workspace import environment
+from nessie_cli.workspace.access import AccessSettings, Lookup, needed
+
+
+def author() -> str | None:
+    """The author of commits where the caller names none: `NESSIE_AUTHOR`, else the user's settings."""
+    named = environment.variable(environment.AUTHOR)
+    if named:
+        return named
+    from nessie_cli.workspace.user import default_author
+
+    return default_author()
+
+
+def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
+    """The repository at a URL, a server's by settings that `lookup` answers and `place` names; raises what `connect` and `access_to` raise."""
+    access = access_to(url, lookup, place) if url.startswith(("http://", "https://")) else None
+    return connect(url, who=environment.who(), access=access)
+
+
+def access_to(url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None) -> Access:
+    """How a server is reached by settings; `tell` shows a line to a person who can sign in. `InvalidInput` names what is missing or wrong."""
+    settings = AccessSettings(lookup, checked_url(url), place)
+    return Access(
+        credentials=_credentials(settings, tell),
+        ca=settings.path("ca-file"),
+        certificate=settings.path("certificate-file"),
+        key=settings.path("key-file"),
+        key_password=settings.secret("key-password") if settings.text("certificate-file") else None,
+        proxy=settings.text("proxy"),
+        connect_timeout=settings.time("connect-timeout", CONNECT_TIMEOUT),
+        timeout=settings.time("timeout", TIMEOUT),
+    )
+
+
+def _credentials(settings: AccessSettings, tell: Callable[[str], None] | None) -> Credentials | None:
+    kind = settings.auth_type()
+    if kind == "basic":
+        username, password = settings.text("username"), settings.secret("password")
+        if username is None:
+            raise needed(kind, "username")
+        if password is None:
+            raise needed(kind, "password")
+        return Basic(username, password)
+    if kind == "bearer":
+        token = settings.secret("token")
+        if token is None:
+            raise needed(kind, "token")
+        return Bearer(token)
+    return _oauth2(settings, tell) if kind == "oauth2" else None
+
+
+def _oauth2(settings: AccessSettings, tell: Callable[[str], None] | None) -> OAuth2:
+    from nessie_cli.workspace.tokens import token_file
+
+    client, issuer, endpoint = settings.text("client-id"), settings.text("issuer-url"), settings.text("token-endpoint")
+    if client is None:
+        raise needed("oauth2", "client-id")
+    if issuer is None and endpoint is None:
+        raise needed("oauth2", "issuer-url")
+    grant = Grant(settings.text("grant-type") or Grant.CLIENT_CREDENTIALS)
+    secret = settings.secret("client-secret")
+    if secret is None and grant is Grant.CLIENT_CREDENTIALS:
+        raise needed("oauth2", "client-secret")
+    scopes = (settings.text("client-scopes") or "").split()
+    return OAuth2(
+        client_id=client,
+        client_secret=secret,
+        issuer=issuer,
+        token_endpoint=endpoint,
+        device_endpoint=settings.text("device-auth-endpoint"),
+        grant=grant,
+        scopes=tuple(scopes),
+        cache=token_file(issuer or endpoint or "", client, grant, *sorted(scopes)),
+        tell=tell,
+    )
