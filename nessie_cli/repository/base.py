@@ -273,6 +273,17 @@ class Sifting(Protocol):
 
 
 @runtime_checkable
+class Dividing(Protocol):
+    """A repository that tells where to cut a state, so that its parts can be read at the same time."""
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """Keys, ascending, each the last one of a part of at most `most` keys; what is behind the last of them is the last part.
+
+        With `prefix` only what is below it is cut. Cost: nodes of more than `most` keys, O(parts + log keys); no key is listed.
+        """
+
+
+@runtime_checkable
 class Grouping(Protocol):
     """A repository that makes several calls durable at once. The embedded one does; a server does it by itself for its clients."""
 

@@ -238,6 +238,10 @@ class LocalRepository:
         count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
         return iter(told(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
 
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Dividing`."""
+        return reading.divisions(self._objects, self._commit_id(at), most, prefix)
+
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`."""
         return reading.contents(self._objects, self._commit_id(at), keys)

@@ -95,6 +95,16 @@ def _wanted(keys: KeyRange) -> set[bytes]:
     return {key for key in wanted if key >= start and (stop is None or key < stop)}
 
 
+def divisions(objects: Objects, commit: Id, most: int, prefix: ContentKey | None) -> list[ContentKey]:
+    """Where to cut a state into parts of at most `most` keys."""
+    from nessie_cli.kernel.dividing import divide
+
+    if most < 1:
+        raise InvalidInput(f"a part holds one key or more, not {most}")
+    start, stop = bounds(KeyRange(prefix=prefix))
+    return [decode_key(key) for key in divide(objects, root_of(objects, commit), most, start, stop)]
+
+
 def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
     """The contents of those keys that exist."""
     found = sorted(tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items())

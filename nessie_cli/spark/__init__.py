@@ -1,0 +1,24 @@
+"""A repository in Spark: `register(spark)`, then `spark.read.format("nessie")`. What it needs is the extra `spark`."""
+
+from __future__ import annotations
+
+# Names load when they are used: a command that starts one pipeline does not load the others.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_HOME = {
+    "register": "nessie_cli.spark.source",
+    "NessieDataSource": "nessie_cli.spark.source",
+    "told_plainly": "nessie_cli.spark.failures",
+    "failure_of": "nessie_cli.spark.failures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use."""
+    from importlib import import_module
+
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

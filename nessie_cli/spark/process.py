@@ -1,0 +1,51 @@
+"""The repository in a process of Spark: reached as the environment of that process says, and the same one that the driver sees."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from nessie_cli import reaching
+from nessie_cli.errors import StoreNotFound
+from nessie_cli.repository.base import Repository
+
+_SQLITE = "sqlite:///"
+
+
+def at_driver(url: str) -> str:
+    """The URL as every process can use it: a relative path is one of the driver's working directory."""
+    if url.startswith(("http://", "https://")):
+        return url
+    path = url[len(_SQLITE) :] if url[: len(_SQLITE)].lower() == _SQLITE else url
+    # Whatever else has a scheme is for `connect` to judge.
+    return url if "://" in path else f"{_SQLITE}{Path(path).absolute()}"
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Repository]:
+    """The repository at a URL. A server is told who asks by the variables `NESSIE_AUTH_TOKEN` and their like of this process."""
+    with reaching.opened(url, lambda _: None, str) as repository:
+        yield repository
+
+
+@contextmanager
+def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]:
+    """The repository that the driver has seen, in a task. A file of a worker's own at the same path is refused, and so is none at all."""
+    if not url.startswith(_SQLITE):
+        with opened(url) as repository:
+            yield repository
+        return
+    try:
+        found = reaching.opened(url, lambda _: None, str)
+    except StoreNotFound:
+        raise StoreNotFound(f"the worker {socket.gethostname()} has no such file; {_ADVICE}", url) from None
+    with found as repository:
+        if repository.config().created != created:
+            raise StoreNotFound(f"on the worker {socket.gethostname()} this file is another repository than the driver's; {_ADVICE}", url)
+        yield repository
+
+
+_ADVICE = "on a cluster every worker has to reach the store: serve it (nessie serve) and give the server's URL"

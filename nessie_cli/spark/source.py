@@ -1,0 +1,72 @@
+"""The data source itself: `spark.read.format("nessie")`, `spark.readStream.format("nessie")`, `frame.write.format("nessie")`."""
+
+from __future__ import annotations
+
+from msgspec import structs
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from nessie_cli.spark.failures import at
+from nessie_cli.spark.options import Asked, asked, submission
+from nessie_cli.spark.process import at_driver, opened
+from nessie_cli.spark.reader import Reader
+from nessie_cli.spark.streaming import LogStream
+from nessie_cli.spark.table import Pinned
+from nessie_cli.spark.tables import OPTIONS, TABLES
+from nessie_cli.spark.writer import CommitWriter
+
+FILTERS = "spark.sql.python.filterPushdown.enabled"
+"""The setting of Spark that hands filters to a data source in Python; it is off by default."""
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `nessie` known to a session, and filters with it. Each session registers for itself.
+
+    Python on the executors needs this package as well, and the extra `spark` of it.
+    """
+    spark.conf.set(FILTERS, "true")
+    spark.dataSource.register(NessieDataSource)
+
+
+class NessieDataSource(DataSource):
+    """A repository as tables. What `ref` and its like name is looked up when the frame is made; every task reads by those hashes."""
+
+    _pinned: Pinned | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """The word for `format(...)`."""
+        return "nessie"
+
+    def schema(self) -> StructType:
+        """The columns of the table, with comments. The state that the frame sees is looked up here."""
+        table = TABLES[self._asked().table]
+        self._pin()
+        return table.schema
+
+    def reader(self, schema: StructType) -> Reader:
+        """What reads the table."""
+        return Reader(self._asked(), self._pin(), schema)
+
+    def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802 - Spark's name
+        """What reads the table as a stream."""
+        return LogStream(self._asked(), self._pin(), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> CommitWriter:
+        """What makes a commit of a frame."""
+        with at("df.write"):
+            found = submission(self.options)
+        return CommitWriter(structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite)
+
+    def _asked(self) -> Asked:
+        with at("spark.read"):
+            found = asked(self.options, OPTIONS)
+        return structs.replace(found, url=at_driver(found.url))
+
+    def _pin(self) -> Pinned:
+        if self._pinned is None:
+            found = self._asked()
+            with at(found.place), opened(found.url) as repository:
+                self._pinned = TABLES[found.table].pin(repository, found)
+        return self._pinned

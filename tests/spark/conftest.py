@@ -1,0 +1,71 @@
+"""Catalogs, and one Spark for all tests of this folder. `make test-spark` runs them in one process: each process that runs one starts a Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nessie_cli import create
+from tests.repository.servers import Servers
+from tests.repository.vocabulary import NS, Catalog, delete, namespace, put, view
+from tests.spark.sessions import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+if not find_spec("pyspark"):
+    collect_ignore_glob = ["test_*.py"]
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # py4j leaves closing its connections to the collector of garbage, which complains of each; nothing of ours has an open socket here.
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from nessie_cli.spark import register
+
+    with session(tmp_path_factory.mktemp("spark")) as running:
+        register(running)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    running = Servers()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """The URL of a catalog with all that tables can show: several branches that share history, a tag, every kind of change, a conflict."""
+    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    with create(url, who="ann") as repository:
+        fill(Catalog(repository))
+    return url
+
+
+def fill(catalog: Catalog) -> None:
+    catalog.commit("main", put("db", namespace("db", owner="ann")), put("db.names", view(1)))
+    catalog.write("main", {f"db.t{number}": number for number in range(20)})
+    for number in range(30):
+        catalog.write("main", {f"db.t{number % 7}": 100 + number})
+    catalog.branch("dev")
+    catalog.tag("v1", "main~3")
+    catalog.write("dev", {"db.t1": 1000, "raw": NS, "raw.clicks": 1})
+    catalog.rename("dev", "db.t2", "db.renamed")
+    catalog.branch("late", "dev~1")
+    catalog.write("late", {"raw.late": 5})
+    catalog.write("main", {"db.t1": 2000})
+    catalog.commit("main", delete("db.t19"))

