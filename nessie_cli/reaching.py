@@ -11,7 +11,10 @@ from nessie_cli.repository.access import CONNECT_TIMEOUT, TIMEOUT, Access, Basic
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
 from nessie_cli.workspace import environment
-from nessie_cli.workspace.access import AccessSettings, Lookup, needed
+from nessie_cli.workspace.access import VARIABLES, AccessSettings, Lookup, needed
+
+SETTINGS = tuple(VARIABLES)
+"""The names of the settings that `access_to` asks for."""
 
 
 def author() -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ import pytest
 from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.table import CommitTableResponse, Table
+
+from tests.iceberg.lake import Lake, lake_at, new_store
+from tests.server.processes import started
 
 
 class FolderCatalog(MetastoreCatalog, NoopCatalog):
@@ -52,3 +55,25 @@ def folder_catalog() -> Callable[[Path | str], FolderCatalog]:
 @pytest.fixture
 def rows() -> pa.Table:
     return pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server over a new store."""
+    with started("--store", new_store(tmp_path_factory.mktemp("served"))) as (_, url):
+        yield f"{url}/api/v2"
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Lake]:
+    """A lake over a store in a file."""
+    with lake_at(new_store(tmp_path), tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(params=["embedded", "served"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
+    """A lake over a store in a file, and one over a server."""
+    uri = new_store(tmp_path) if request.param == "embedded" else request.getfixturevalue("served")
+    with lake_at(uri, tmp_path) as found:
+        yield found

@@ -1,0 +1,388 @@
+"""PyIceberg's catalog over a repository: `load_catalog("lake", **{"py-catalog-impl": "nessie_cli.iceberg.catalog.NessieCatalog", "uri": ...})`.
+
+Every change is one commit on the branch that `ref` names, in an embedded store without any server, or on a server. Concurrent commits to one table
+fail as PyIceberg expects it and are retried by it; those to different tables never meet. docs/iceberg.md has examples.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from pyiceberg.catalog import LOCATION, WAREHOUSE_LOCATION, MetastoreCatalog, PropertiesUpdateSummary
+from pyiceberg.exceptions import (
+    NoSuchIcebergTableError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
+from pyiceberg.io import FileIO
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import CommitTableResponse, StagedTable, Table, TableProperties
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
+from pyiceberg.table.update import AssertCreate, TableRequirement, TableUpdate
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from pyiceberg.types import transform_dict_value_to_str
+from pyiceberg.view import View
+from pyiceberg.view.metadata import ViewVersion
+
+from nessie_cli.errors import NessieError
+from nessie_cli.iceberg import messages, namespaces, options, tables, views
+from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.line import Change, Line, State
+from nessie_cli.iceberg.metadata import read_content, read_document
+from nessie_cli.iceberg.names import key_of, location_in, namespace_key
+from nessie_cli.model import Content, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class NessieCatalog(MetastoreCatalog):
+    """The tables, views and namespaces of one reference.
+
+    Options: `uri` is what `nessie_cli.connect` takes. `ref` is a branch (default: the repository's), or a tag or commit (`main@2e1c…`, `main~3`),
+    which can only be read: writing raises `ForbiddenError`. `warehouse` is where new tables lie. `author` is the author of commits; without it
+    `NESSIE_AUTHOR`. `access.*` are the settings of nessie-access(7), whose environment variables go before them. The others are those of FileIO.
+
+    Where PyIceberg has an error, that is raised; a lost store or server is its `ServiceUnavailableError`, a commit nobody knows the outcome of
+    its `CommitStateUnknownException`, missing rights are its `ForbiddenError`. A reference that is gone is `nessie_cli.errors.ReferenceNotFound`.
+    """
+
+    def __init__(self, name: str, **properties: str) -> None:
+        """Open the repository; raises `ValueError` for options that can never work, and what `connect` raises."""
+        with as_pyiceberg_says():
+            super().__init__(name, **options.checked(properties))
+            author, repository = options.author(self.properties), options.opened(self.properties)
+        try:
+            self._line = Line(repository, self.properties.get(options.REF), author)
+        except BaseException:
+            repository.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the store; the catalog and its tables cannot be used any more."""
+        self._line.close()
+
+    # -- tables ------------------------------------------------------------------------------------------------------------------
+
+    def create_table(  # noqa: PLR0917 - PyIceberg's signature
+        self,
+        identifier: str | Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
+        properties: Properties = EMPTY_DICT,
+    ) -> Table:
+        """See PyIceberg. Raises `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        staged = self._create_staged_table(identifier, schema, location, partition_spec, sort_order, properties)
+        key, made = key_of(identifier), tables.content_of(staged.metadata, staged.metadata_location)
+
+        def make(state: State) -> Change[None]:
+            self._check_free(state, key)
+            return self._written(staged, Change(messages.created(key), [Put(key, made)], None))
+
+        self._line.change(make)
+        return self._table(key, made)
+
+    def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
+        """See PyIceberg. With `overwrite` another state of the same table keeps its content id, another table gets a new one."""
+        key = key_of(identifier)
+        with as_pyiceberg_says():
+            content = read_content(metadata_location, self.properties)
+        if not isinstance(content, IcebergTable):
+            raise ValueError(f"{metadata_location}: is the metadata of a view, not of a table")  # noqa: TRY004 - the file is wrong, no argument's type
+
+        def make(state: State) -> Change[None]:
+            there = state.content(key)
+            if overwrite and isinstance(there, IcebergTable):
+                same = self._uuid(there) == self._uuid(content)
+                return Change(f"register table {key} again", [Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)], None)
+            self._check_free(state, key)
+            return Change(f"register table {key}", [Put(key, content)], None)
+
+        self._line.change(make)
+        return self._table(key, content)
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """See PyIceberg. Costs two reads of the repository and one of the metadata file."""
+        key = key_of(identifier, NoSuchTableError)
+        return self._table(key, self._need_table(self._line.state(), key))
+
+    def table_exists(self, identifier: str | Identifier) -> bool:
+        """See PyIceberg; reads no metadata file."""
+        return isinstance(self._line.state().content(key_of(identifier)), IcebergTable)
+
+    def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
+        """See PyIceberg; the empty tuple names the root."""
+        return self._inside(namespace, IcebergTable)
+
+    def drop_table(self, identifier: str | Identifier) -> None:
+        """See PyIceberg. The files stay: other branches, tags and older commits have the table."""
+        key = key_of(identifier, NoSuchTableError)
+
+        def make(state: State) -> Change[None]:
+            self._need_table(state, key)
+            return Change(f"drop table {key}", [Delete(key)], None)
+
+        self._line.change(make)
+
+    def purge_table(self, identifier: str | Identifier) -> None:
+        """Drop a table; no file is deleted, because only garbage collection over all references knows which of them nobody needs."""
+        self.drop_table(identifier)
+        logger.warning("%s is dropped, its files are kept: other references and older commits may need them", key_of(identifier))
+
+    def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
+        """See PyIceberg. The table keeps its content id, so that a merge knows it again."""
+        old, new = key_of(from_identifier, NoSuchTableError), key_of(to_identifier)
+
+        def make(state: State) -> Change[None]:
+            there = self._need_table(state, old)
+            if old == new:
+                return Change("", (), None)
+            self._check_free(state, new)
+            return Change(f"rename table {old} to {new}", [Delete(old), Put(new, there)], None)
+
+        self._line.change(make)
+        return self.load_table(new.elements)
+
+    def commit_table(self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]) -> CommitTableResponse:
+        """See PyIceberg. What others commit meanwhile is no conflict as long as the requirements hold on it: then the updates are made on that."""
+        key = key_of(table.name(), NoSuchTableError)
+
+        def make(state: State) -> Change[CommitTableResponse]:
+            current = self._to_change(state, key, requirements)
+            base = self._table(key, current) if current else None
+            staged = self._update_and_stage_table(base, key.elements, requirements, updates)
+            if base is not None and staged.metadata == base.metadata:
+                return Change("", (), _response(base))
+            made = tables.content_of(staged.metadata, staged.metadata_location, current.id if current else None)
+            message = messages.changed(key, updates) if current else messages.created(key, updates)
+            return self._written(staged, Change(message, [Put(key, made, current)], _response(staged)))
+
+        return self._line.change(make)
+
+    def _to_change(self, state: State, key: ContentKey, requirements: tuple[TableRequirement, ...]) -> IcebergTable | None:
+        """The table that updates are made on, None for one that they create."""
+        if not any(isinstance(requirement, AssertCreate) for requirement in requirements):
+            return self._need_table(state, key)
+        there = state.content(key)
+        if isinstance(there, IcebergTable):
+            return there
+        self._check_free(state, key)
+        return None
+
+    @staticmethod
+    def _delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:
+        """Keep them, whatever `write.metadata.delete-after-commit.enabled` says: older commits point at them."""
+
+    # -- views -------------------------------------------------------------------------------------------------------------------
+
+    def create_view(
+        self,
+        identifier: str | Identifier,
+        schema: Schema | pa.Schema,
+        view_version: ViewVersion,
+        location: str | None = None,
+        properties: Properties = EMPTY_DICT,
+    ) -> View:
+        """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        key, given = key_of(identifier), transform_dict_value_to_str(properties)
+        place = self._location(key, location)
+        metadata = views.new_metadata(self._convert_schema_if_needed(schema), view_version, place, given)
+        file = load_location_provider(place, given).new_table_metadata_file_location()
+        io = self._load_file_io(given, file)
+        content = views.content(metadata, file)
+
+        def make(state: State) -> Change[None]:
+            self._check_free(state, key, view=True)
+            views.write(metadata, io, file)
+            return Change(f"create view {key}", [Put(key, content)], None, lambda: self._remove(io, file))
+
+        self._line.change(make)
+        return views.read(key, content, self.properties)
+
+    def register_view(self, identifier: str | Identifier, metadata_location: str) -> View:
+        """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        key = key_of(identifier)
+        with as_pyiceberg_says():
+            content = read_content(metadata_location, self.properties)
+        if not isinstance(content, IcebergView):
+            raise ValueError(f"{metadata_location}: is the metadata of a table, not of a view")  # noqa: TRY004 - the file is wrong, no argument's type
+
+        def make(state: State) -> Change[None]:
+            self._check_free(state, key, view=True)
+            return Change(f"register view {key}", [Put(key, content)], None)
+
+        self._line.change(make)
+        return views.read(key, content, self.properties)
+
+    def load_view(self, identifier: str | Identifier) -> View:
+        """See PyIceberg."""
+        key = key_of(identifier, NoSuchViewError)
+        return views.read(key, self._need_view(self._line.state(), key), self.properties)
+
+    def view_exists(self, identifier: str | Identifier) -> bool:
+        """See PyIceberg; reads no metadata file."""
+        return isinstance(self._line.state().content(key_of(identifier)), IcebergView)
+
+    def list_views(self, namespace: str | Identifier) -> list[Identifier]:
+        """See PyIceberg; the empty tuple names the root."""
+        return self._inside(namespace, IcebergView)
+
+    def drop_view(self, identifier: str | Identifier) -> None:
+        """See PyIceberg."""
+        key = key_of(identifier, NoSuchViewError)
+
+        def make(state: State) -> Change[None]:
+            self._need_view(state, key)
+            return Change(f"drop view {key}", [Delete(key)], None)
+
+        self._line.change(make)
+
+    # -- namespaces --------------------------------------------------------------------------------------------------------------
+
+    def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
+        """See PyIceberg; namespaces above it that are missing are made in the same commit."""
+        key = key_of(namespace, NoSuchNamespaceError)
+        self._line.change(lambda state: namespaces.creation(state, key, properties))
+
+    def drop_namespace(self, namespace: str | Identifier) -> None:
+        """See PyIceberg; a namespace that holds anything, of whatever type, is not empty."""
+        key = key_of(namespace, NoSuchNamespaceError)
+        self._line.change(lambda state: namespaces.removal(state, key))
+
+    def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
+        """See PyIceberg."""
+        return self._inside(namespace, Namespace)
+
+    def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
+        """See PyIceberg."""
+        return dict(namespaces.found(self._line.state(), key_of(namespace, NoSuchNamespaceError)).properties)
+
+    def update_namespace_properties(
+        self, namespace: str | Identifier, removals: set[str] | None = None, updates: Properties = EMPTY_DICT
+    ) -> PropertiesUpdateSummary:
+        """See PyIceberg."""
+        key = key_of(namespace, NoSuchNamespaceError)
+
+        def make(state: State) -> Change[PropertiesUpdateSummary]:
+            there = namespaces.found(state, key)
+            summary, properties = self._get_updated_props_and_update_summary(dict(there.properties), removals, updates)
+            return namespaces.replacement(key, there, properties, messages.names({*summary.updated, *summary.removed}), summary)
+
+        return self._line.change(make)
+
+    def _inside(self, namespace: str | Identifier, type_: type[Content]) -> list[Identifier]:
+        """The identifiers of a type's contents that lie directly in a namespace."""
+        key, state = namespace_key(namespace), self._line.state()
+        if not namespaces.exists(state, key):
+            raise NoSuchNamespaceError(f"Namespace does not exist: {key}")
+        return [entry.key.elements for entry in state.inside(key) if entry.type == type_.type]
+
+    # -- what stands under a key ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _need_table(state: State, key: ContentKey) -> IcebergTable:
+        there = state.content(key)
+        if isinstance(there, IcebergTable):
+            return there
+        if isinstance(there, DeltaLakeTable):
+            raise NoSuchIcebergTableError(f"{key} is a Delta Lake table, not an Iceberg table")
+        raise NoSuchTableError(f"Table does not exist: {key}{f' (it is an {there.type_name})' if there else ''}")
+
+    @staticmethod
+    def _need_view(state: State, key: ContentKey) -> IcebergView:
+        there = state.content(key)
+        if isinstance(there, IcebergView):
+            return there
+        raise NoSuchViewError(f"View does not exist: {key}{f' (it is an {there.type_name})' if there else ''}")
+
+    def _check_free(self, state: State, key: ContentKey, *, view: bool = False) -> None:
+        """Raise where something has this key, or where the namespace that has to hold it is missing."""
+        there = state.content(key)
+        if there is not None:
+            _raise_existing(key, there, view=view)
+        namespaces.check_parent(state, key)
+
+    # -- files -------------------------------------------------------------------------------------------------------------------
+
+    def _create_staged_table(  # noqa: PLR0917 - PyIceberg's signature
+        self,
+        identifier: str | Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
+        properties: Properties = EMPTY_DICT,
+    ) -> StagedTable:
+        """As PyIceberg's, for namespaces of any depth; nothing is written."""
+        key, given = key_of(identifier), {tables.GC_ENABLED: "false", **properties}
+        version = int(given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION))
+        converted = self._convert_schema_if_needed(schema, version)  # type: ignore[arg-type]
+        self._check_free(self._line.state(), key)
+        place = self._location(key, location)
+        file = load_location_provider(place, given).new_table_metadata_file_location()
+        metadata = new_table_metadata(converted, partition_spec, sort_order, place, given)
+        return StagedTable(key.elements, metadata, file, self._load_file_io(given, file), self)
+
+    def _location(self, key: ContentKey, given: str | None) -> str:
+        """Where a new table or view lies: as given, else below its namespace's `location`, else below the warehouse."""
+        if given:
+            return given.rstrip("/")
+        if key.parent and (folder := namespaces.found(self._line.state(), key.parent).properties.get(LOCATION)):
+            return location_in(folder, key, below=len(key.elements) - 1)
+        if folder := self.properties.get(WAREHOUSE_LOCATION):
+            return location_in(folder, key)
+        raise ValueError("No default path is set, please specify a location when creating a table, or the option warehouse")
+
+    def _table(self, key: ContentKey, content: IcebergTable) -> Table:
+        """The table that a content stands for."""
+        location = content.metadata_location
+        metadata = tables.read(content, self.properties)
+        return Table(key.elements, metadata, location, self._load_file_io(metadata.properties, location), self)
+
+    def _uuid(self, content: IcebergTable) -> object:
+        """The UUID of a table; of one whose file cannot be read, something that equals nothing."""
+        try:
+            return read_document(content.metadata_location, self.properties).get("table-uuid")
+        except NessieError:
+            return object()
+
+    def _written(self, staged: StagedTable, change: Change[T]) -> Change[T]:
+        """A change whose metadata file is written, and is removed when nothing was committed."""
+        self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+        return change._replace(undo=lambda: self._remove(staged.io, staged.metadata_location))
+
+    @staticmethod
+    def _remove(io: FileIO, file: str) -> None:
+        """Remove a metadata file that nothing points at; one that stays does no harm."""
+        try:
+            io.delete(file)
+        except Exception:
+            # Each file system has its own errors; none may hide the error of the commit.
+            logger.warning("Failed to delete the metadata file %s of a commit that was refused", file, exc_info=logger.isEnabledFor(logging.DEBUG))
+
+
+def _response(table: Table) -> CommitTableResponse:
+    return CommitTableResponse.model_validate({"metadata": table.metadata, "metadata-location": table.metadata_location})
+
+
+def _raise_existing(key: ContentKey, there: Content, *, view: bool) -> NoReturn:
+    """Refuse to make a table or a view where something is."""
+    if isinstance(there, IcebergTable):
+        raise TableAlreadyExistsError(f"Table {key} already exists")
+    if isinstance(there, IcebergView):
+        raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"View {key} already exists")
+    raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"{key} already exists as an {there.type_name}")

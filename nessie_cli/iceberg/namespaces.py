@@ -1,0 +1,71 @@
+"""The namespaces of a catalog: explicit contents of the repository, each with its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
+from pyiceberg.typedef import Properties
+from pyiceberg.types import transform_dict_value_to_str
+
+from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.line import Change, State
+from nessie_cli.model import ContentKey, Delete, Namespace, Put
+
+T = TypeVar("T")
+
+
+def found(state: State, key: ContentKey) -> Namespace:
+    """The namespace of a key; raises `NoSuchNamespaceError`."""
+    content = state.content(key)
+    if not isinstance(content, Namespace):
+        raise NoSuchNamespaceError(f"Namespace {key} does not exists" if content is None else f"{key} is no namespace but an {content.type_name}")
+    return content
+
+
+def exists(state: State, key: ContentKey | None) -> bool:
+    """Whether there is a namespace of this key; the root always is one."""
+    return key is None or isinstance(state.content(key), Namespace)
+
+
+def check_parent(state: State, key: ContentKey) -> None:
+    """Raise `NoSuchNamespaceError` unless the namespace that has to hold a key is there."""
+    if not exists(state, key.parent):
+        raise NoSuchNamespaceError(f"Namespace does not exist: {key.parent}")
+
+
+def creation(state: State, key: ContentKey, properties: Properties) -> Change[None]:
+    """Make a namespace, and those above it that are missing."""
+    above = _above(key)
+    contents = state.contents([key, *above])
+    if (there := contents.get(key)) is not None:
+        raise NamespaceAlreadyExistsError(f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} is an {there.type_name}")
+    for parent in above:
+        if not isinstance(contents.get(parent), Namespace | None):
+            raise NoSuchNamespaceError(f"{parent} is no namespace but an {contents[parent].type_name}")
+    missing = [Put(parent, Namespace(elements=parent.elements)) for parent in above if parent not in contents]
+    with as_pyiceberg_says():
+        content = Namespace(elements=key.elements, properties=transform_dict_value_to_str(properties))
+    return Change(f"create namespace {key}", [*missing, Put(key, content)], None)
+
+
+def _above(key: ContentKey) -> Sequence[ContentKey]:
+    return [ContentKey(key.elements[:length]) for length in range(1, len(key.elements))]
+
+
+def removal(state: State, key: ContentKey) -> Change[None]:
+    """Remove an empty namespace."""
+    found(state, key)
+    if not state.is_empty(key):
+        raise NamespaceNotEmptyError(f"Namespace {key} is not empty")
+    return Change(f"drop namespace {key}", [Delete(key)], None)
+
+
+def replacement(key: ContentKey, there: Namespace, properties: Properties, names: str, answer: T) -> Change[T]:
+    """Give a namespace other properties; `names` are those that differ."""
+    if properties == there.properties:
+        return Change("", (), answer)
+    with as_pyiceberg_says():
+        content = Namespace(id=there.id, elements=there.elements, properties=transform_dict_value_to_str(properties))
+    return Change(f"change namespace {key}: {names}", [Put(key, content, there)], answer)
