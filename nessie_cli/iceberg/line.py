@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
 from pyiceberg.exceptions import CommitFailedException, ForbiddenError
@@ -153,11 +154,17 @@ class Line:
             self.repository.commit(branch.name, change.operations, meta, expected_hash=branch.hash, request_id=request)
         except OutcomeUnknown:
             # What may have been committed is left as it is.
-            if self.repository.find_request(request) is None:
+            if not self._happened(request):
                 raise
         except NessieError:
             change.undo()
             raise
+
+    def _happened(self, request: str) -> bool:
+        """Whether a commit is known to have been made; whoever cannot ask knows nothing."""
+        with suppress(NessieError):
+            return self.repository.find_request(request) is not None
+        return False
 
     def close(self) -> None:
         """Let go of the store."""

@@ -1,0 +1,189 @@
+"""Writers at once: appends to one table all arrive, writers of different tables never meet, and no metadata file is left over or missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
+
+from nessie_cli.iceberg.catalog import NessieCatalog
+from nessie_cli.iceberg.line import MOST_TRIES
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from tests.iceberg.lake import IMPLEMENTATION, Lake
+
+WRITERS = 8
+PATIENT = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "50"}
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+def at_once(work: Callable[[int], object]) -> list[object]:
+    """What each writer's work answers or raises, when all begin together."""
+    barrier = Barrier(WRITERS)
+
+    def run(number: int) -> object:
+        barrier.wait(120)
+        try:
+            return work(number)
+        except Exception as error:  # noqa: BLE001 - a test looks at it
+            return error
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(run, range(WRITERS)))
+
+
+def ids(lake: Lake, table: str) -> list[int]:
+    return sorted(lake.catalog().load_table(table).scan().to_arrow()["id"].to_pylist())
+
+
+def test_threads_that_append_to_one_table_by_one_catalog(lake: Lake) -> None:
+    catalog = lake.catalog()
+    catalog.create_table("orders", SCHEMA, properties=PATIENT)
+
+    def append(number: int) -> None:
+        table = catalog.load_table("orders")
+        for turn in range(2):
+            table.append(pa.table({"id": [number * 2 + turn]}))
+
+    assert at_once(append) == [None] * WRITERS
+    assert ids(lake, "orders") == list(range(WRITERS * 2))
+    assert lake.messages() == [*["append to orders: 1 row"] * (WRITERS * 2), "create table orders"]
+    assert lake.metadata_files() == lake.committed_files()
+
+
+def test_threads_that_append_to_tables_of_their_own_never_conflict(lake: Lake) -> None:
+    catalog = lake.catalog()
+    for number in range(WRITERS):
+        catalog.create_table(f"t{number}", SCHEMA, properties={"commit.retry.num-retries": "0"})
+
+    def append(number: int) -> None:
+        table = catalog.load_table(f"t{number}")
+        for turn in range(3):
+            table.append(pa.table({"id": [turn]}))
+
+    assert at_once(append) == [None] * WRITERS
+    assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [[0, 1, 2]] * WRITERS
+
+
+def test_without_patience_a_late_append_fails_whole(embedded: Lake) -> None:
+    catalog = embedded.catalog()
+    table = catalog.create_table("orders", SCHEMA, properties={"commit.retry.num-retries": "0"})
+    late = catalog.load_table("orders")
+    table.append(pa.table({"id": [1]}))
+    with pytest.raises(CommitFailedException):
+        late.append(pa.table({"id": [2]}))
+    assert ids(embedded, "orders") == [1]
+    assert embedded.metadata_files() == embedded.committed_files()
+
+
+def test_of_writers_that_create_one_name_one_succeeds(lake: Lake) -> None:
+    catalog = lake.catalog()
+    answers = at_once(lambda _: catalog.create_table("orders", SCHEMA))
+    assert sum(isinstance(answer, TableAlreadyExistsError) for answer in answers) == WRITERS - 1, answers
+    answers = at_once(lambda _: catalog.create_namespace("a.b"))
+    assert sum(isinstance(answer, NamespaceAlreadyExistsError) for answer in answers) == WRITERS - 1, answers
+    assert lake.messages() == ["create namespace a.b", "create table orders"]
+    assert lake.metadata_files() == lake.committed_files()
+
+
+def test_properties_that_many_set_at_once_are_all_there(embedded: Lake) -> None:
+    catalog = embedded.catalog()
+    catalog.create_namespace("sales")
+    catalog.create_table("sales.orders", SCHEMA)
+
+    def change(number: int) -> None:
+        catalog.update_namespace_properties("sales", updates={f"p{number}": "1"})
+        catalog.load_table("sales.orders").transaction().set_properties({f"p{number}": "1"}).commit_transaction()
+
+    assert at_once(change) == [None] * WRITERS
+    wanted = {f"p{number}" for number in range(WRITERS)}
+    assert catalog.load_namespace_properties("sales").keys() == wanted
+    assert wanted <= catalog.load_table("sales.orders").properties.keys()
+    assert embedded.metadata_files() == embedded.committed_files()
+
+
+def test_a_rename_takes_along_what_others_write_or_fails_their_writing(embedded: Lake) -> None:
+    catalog = embedded.catalog()
+    catalog.create_table("orders", SCHEMA, properties=PATIENT)
+
+    def work(number: int) -> object:
+        if number == 0:
+            return catalog.rename_table("orders", "bookings").name()
+        return catalog.load_table("orders").append(pa.table({"id": [number]}))
+
+    answers = at_once(work)
+    assert answers[0] == ("bookings",)
+    arrived = [number for number in range(1, WRITERS) if answers[number] is None]
+    assert ids(embedded, "bookings") == arrived
+    assert not catalog.table_exists("orders")
+
+
+def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
+    catalog = embedded.catalog()
+    catalog.create_table("orders", SCHEMA)
+    key = ContentKey(("orders",))
+    overtaken = []
+
+    def overtake() -> None:
+        """Another writer, right before each commit of this one."""
+        there = embedded.repository.content(embedded.branch, key)
+        assert isinstance(there, IcebergTable)
+        other = IcebergTable(id=there.id, metadata_location=there.metadata_location, snapshot_id=there.snapshot_id, spec_id=len(overtaken) + 1)
+        overtaken.append(embedded.repository.commit(embedded.branch, [Put(key, other, there)], CommitMeta("faster")))
+
+    class Overtaken(NessieCatalog):
+        @staticmethod
+        def _write_metadata(*given: Any) -> None:
+            NessieCatalog._write_metadata(*given)
+            overtake()
+
+    slow = Overtaken("slow", **embedded.options())
+    with slow, pytest.raises(CommitFailedException, match="change orders: properties a"):
+        slow.load_table("orders").transaction().set_properties({"a": "1"}).commit_transaction()
+    assert len(overtaken) == MOST_TRIES
+    assert len(embedded.metadata_files()) == 1
+
+
+APPEND = f"""
+import sys
+import pyarrow as pa
+from pyiceberg.catalog import load_catalog
+uri, warehouse, ref, number = sys.argv[1:]
+with load_catalog("lake", **{{"py-catalog-impl": "{IMPLEMENTATION}", "uri": uri, "warehouse": warehouse, "ref": ref}}) as catalog:
+    shared, own = catalog.load_table("orders"), catalog.load_table(f"t{{number}}")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for turn in range(2):
+        rows = pa.table({{"id": [int(number) * 2 + turn]}})
+        shared.append(rows)
+        own.append(rows)
+"""
+
+
+def test_processes_that_append_to_one_table_and_each_to_its_own(lake: Lake) -> None:
+    catalog = lake.catalog()
+    catalog.create_table("orders", SCHEMA, properties=PATIENT)
+    for number in range(WRITERS):
+        catalog.create_table(f"t{number}", SCHEMA, properties={"commit.retry.num-retries": "0"})
+    arguments = [sys.executable, "-c", APPEND, lake.uri, str(lake.warehouse), lake.branch]
+    running = [subprocess.Popen([*arguments, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for number in range(WRITERS)]
+    try:
+        assert [process.stdout.readline() for process in running if process.stdout] == ["ready\n"] * WRITERS
+        for process in running:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        assert [process.wait(300) for process in running] == [0] * WRITERS
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    assert ids(lake, "orders") == list(range(WRITERS * 2))
+    assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [[number * 2, number * 2 + 1] for number in range(WRITERS)]
+    assert lake.metadata_files() == lake.committed_files()

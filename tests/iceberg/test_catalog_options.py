@@ -1,0 +1,90 @@
+"""Options of PyIceberg's catalog: what nobody reads is refused, secrets are no options, and PyIceberg is loaded only by whoever uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchPropertyException
+
+from nessie_cli.iceberg.catalog import NessieCatalog
+from tests.iceberg.lake import IMPLEMENTATION, ROWS, Lake
+
+
+def test_load_catalog_gives_ours(embedded: Lake) -> None:
+    with load_catalog("lake", **embedded.options()) as catalog:
+        assert isinstance(catalog, NessieCatalog)
+        assert catalog.name == "lake"
+        assert repr(catalog) == f"lake ({NessieCatalog})"
+
+
+def test_a_store_is_needed() -> None:
+    with pytest.raises(NoSuchPropertyException, match="uri is missing"):
+        load_catalog("lake", **{"py-catalog-impl": IMPLEMENTATION})
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("reff", "reff: there is no such option; did you mean ref?"),
+        ("branch", "branch: there is no such option"),
+        ("access.token-fil", "did you mean access.token-file?"),
+        ("access.nothing", "access.nothing: there is no such option"),
+    ],
+)
+def test_an_option_that_nobody_reads(embedded: Lake, option: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint.replace("?", r"\?")):
+        embedded.catalog(**{option: "x"})
+
+
+@pytest.mark.parametrize("option", ["token", "credential", "password", "access.token", "access.password", "access.client-secret"])
+def test_a_secret_is_no_option(embedded: Lake, option: str) -> None:
+    with pytest.raises(ValueError, match="a secret is no option") as caught:
+        embedded.catalog(**{option: "geheim"})
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_value_that_is_no_text(embedded: Lake) -> None:
+    with pytest.raises(ValueError, match="ref: must be text"):
+        NessieCatalog("lake", uri=embedded.uri, ref=3)  # type: ignore[arg-type]
+    with load_catalog("lake", **embedded.options(), author=None) as catalog:
+        assert catalog.list_namespaces() == []
+
+
+def test_options_of_file_io_and_those_of_a_file_io_of_ones_own(embedded: Lake) -> None:
+    catalog = embedded.catalog(**{"s3.region": "eu", "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "mine": "x"})
+    table = catalog.create_table("orders", ROWS.schema)
+    assert table.io.properties["s3.region"] == "eu"
+
+
+def test_a_relative_warehouse_stays_where_it_is(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(embedded.folder)
+    catalog = embedded.catalog(warehouse="here")
+    monkeypatch.chdir("/")
+    assert catalog.create_table("orders", ROWS.schema).location().startswith(f"{embedded.folder}/here/orders_")
+
+
+@pytest.mark.parametrize("bad", ["http://user:geheim@host/api/v2", "http://"])
+def test_a_server_that_is_no_address(bad: str) -> None:
+    with pytest.raises(ValueError, match="server") as caught:
+        NessieCatalog("lake", uri=bad)
+    assert "geheim" not in str(caught.value)
+
+
+def test_the_author_is_the_option_then_the_environment(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESSIE_AUTHOR", "Bob")
+    embedded.catalog().create_namespace("a")
+    embedded.catalog(author="Ada").create_namespace("b")
+    monkeypatch.delenv("NESSIE_AUTHOR")
+    embedded.catalog().create_namespace("c")
+    nobody, ada, bob = (entry.meta for entry in embedded.log())
+    assert (ada.authors, bob.authors) == (("Ada",), ("Bob",))
+    # The rule of every commit: without an author it is the committer.
+    assert nobody.authors == (nobody.committer,)
+
+
+def test_the_room_is_imported_without_pyiceberg() -> None:
+    code = "import sys, nessie_cli.iceberg, nessie_cli.iceberg.metadata; sys.exit('pyiceberg' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
