@@ -41,7 +41,7 @@ from nessie_cli.iceberg.names import key_of, location_in, namespace_key
 from nessie_cli.model import Content, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 logger = logging.getLogger(__name__)
 
