@@ -149,13 +149,11 @@ def test_a_protected_branch(embedded: Lake) -> None:
     assert embedded.metadata_files() == embedded.committed_files()
 
 
-def test_a_store_that_is_damaged(embedded: Lake) -> None:
-    catalog = embedded.catalog()
-    catalog.create_table("orders", ROWS.schema)
-    for file in Path(embedded.uri).parent.glob("catalog.sqlite*"):
-        file.write_bytes(b"no database any more" * 1000)
+def test_a_store_that_is_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "catalog.sqlite"
+    file.write_bytes(b"no database any more" * 1000)
     with pytest.raises(ServiceUnavailableError, match=r"catalog\.sqlite"):
-        embedded.catalog().create_namespace("a")
+        NessieCatalog("lake", uri=str(file))
 
 
 def test_a_warehouse_where_nothing_can_be_written(embedded: Lake) -> None:

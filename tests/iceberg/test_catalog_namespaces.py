@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
 
-from nessie_cli.model import CommitMeta, ContentKey, Namespace, Put
+from nessie_cli.iceberg.line import State
+from nessie_cli.model import CommitMeta, ContentKey, Entry, Namespace, Put
+from nessie_cli.repository.base import Repository
 from tests.iceberg.lake import ROWS, Lake
 
 
@@ -77,6 +79,24 @@ def test_a_listing_jumps_over_what_lies_deeper(embedded: Lake) -> None:
     assert catalog.list_namespaces() == [("big",), ("small",)]
     assert catalog.list_namespaces("big") == [("big", "one"), ("big", "two")]
     assert len(catalog.list_namespaces("big.two")) == 300
+
+    counting = Counting(embedded.repository)
+    state = State(counting, embedded.repository.reference(embedded.branch))  # type: ignore[arg-type]
+    assert [entry.key.plain for entry in state.inside(None)] == ["big", "small"]
+    assert counting.entries_read < 200
+
+
+class Counting:
+    """A repository that counts the entries that are read of it."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.entries_read = 0
+
+    def entries(self, *given: Any) -> Iterator[Entry]:
+        for entry in self._repository.entries(*given):
+            self.entries_read += 1
+            yield entry
 
 
 def test_a_namespace_that_is_there_already(lake: Lake) -> None:

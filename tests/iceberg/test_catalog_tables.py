@@ -115,6 +115,23 @@ def test_the_content_decides_which_states_of_its_file_count(embedded: Lake) -> N
     assert len(sorted_rows(catalog.load_table("sales.orders"))) == 6
 
 
+def test_updates_carry_the_content_that_they_replace(embedded: Lake) -> None:
+    embedded.repository.put_setting("require-expected-content", "true")
+    catalog = embedded.catalog()
+    catalog.create_namespace("sales")
+    catalog.create_table("sales.orders", ROWS.schema).append(ROWS)
+    catalog.update_namespace_properties("sales", updates={"a": "1"})
+    assert len(embedded.log()) == 4
+
+
+def test_a_warehouse_may_be_a_uri(lake: Lake) -> None:
+    catalog = lake.catalog(warehouse=lake.warehouse.as_uri())
+    table = catalog.create_table("orders", ROWS.schema)
+    table.append(ROWS)
+    assert table.location().startswith(f"file://{lake.warehouse}/orders_")
+    assert sorted_rows(catalog.load_table("orders")) == ROWS.to_pylist()
+
+
 def test_a_transaction_is_one_commit(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")

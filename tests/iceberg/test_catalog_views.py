@@ -112,3 +112,16 @@ def test_metadata_of_the_other_kind_is_not_registered(embedded: Lake) -> None:
     assert isinstance(content, IcebergView)
     with pytest.raises(ValueError, match="metadata of a view, not of a table"):
         catalog.register_table("third", content.metadata_location)
+
+
+def test_the_content_decides_which_version_of_a_view_counts(embedded: Lake) -> None:
+    catalog = embedded.catalog()
+    catalog.create_view("ids", ROWS.schema, version())
+    (name,) = embedded.metadata_files()
+    file = Path(name)
+    document = json.loads(file.read_text())
+    document["versions"].append({**document["versions"][0], "version-id": 2})
+    document["current-version-id"] = 2
+    file.write_text(json.dumps(document))
+    assert catalog.load_view("ids").current_version().version_id == 1
+    assert catalog.register_view("newer", name).current_version().version_id == 2
