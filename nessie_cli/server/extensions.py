@@ -9,6 +9,7 @@ from typing import Any
 
 from nessie_cli.errors import AmbiguousHash, InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail
+from nessie_cli.repository.base import Dividing
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, filter_of
 from nessie_cli.server.paging import Page, limit, page
@@ -16,7 +17,7 @@ from nessie_cli.server.streams import Listing, listing
 from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
-from nessie_cli.wire.encode import Json, encode_merge_detail, encode_single_reference
+from nessie_cli.wire.encode import Json, encode_key, encode_merge_detail, encode_single_reference
 from nessie_cli.wire.extensions import ANNOUNCED, REQUEST_HEADER, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
@@ -105,6 +106,16 @@ def get_ancestry(call: Call) -> Answer:
     raise InvalidInput(f"tell: must be merge-base, is-ancestor or ahead-behind, not {tell!r}")
 
 
+def get_divisions(call: Call) -> Answer:
+    """Where to cut a state so that its parts can be read at the same time: the last key of each part but the last one."""
+    _for_us(call)
+    repository, most = call.repository, call.number("most")
+    if most is None:
+        raise InvalidInput("most: is missing: how many keys a part may hold")
+    found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key")) if isinstance(repository, Dividing) else []
+    return Answer({"divisions": [encode_key(key) for key in found]})
+
+
 def get_revision(call: Call) -> Answer:
     """What a revision names: with shortened hashes, and all of its steps at once."""
     _for_us(call)
@@ -181,6 +192,7 @@ def _for_us(call: Call) -> None:
 EXTENSIONS = (
     Route("GET", "/api/v2/revisions", get_revision, "What a revision names", ""),
     Route("GET", "/api/v2/ancestry", get_ancestry, "How two commits are related", ""),
+    Route("GET", "/api/v2/divisions", get_divisions, "Where to cut a state into parts", ""),
     Route("GET", "/api/v2/reflog", get_reflog, "Where references have been", ""),
     Route("GET", "/api/v2/requests/{request}", get_request, "What a write did", ""),
     Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),

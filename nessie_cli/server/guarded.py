@@ -32,7 +32,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Repository, Revision
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, MergeOptions, Repository, Revision
 from nessie_cli.repository.judging import Acting, Judge, KeyChange
 from nessie_cli.server import rules
 from nessie_cli.server.rights import Rights
@@ -250,6 +250,13 @@ class GuardedRepository:
             return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
 
         return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Dividing`; where to cut is told by keys that the caller may know."""
+        hash_, through = self._at(at)
+        self.rights.require(rules.READ_ENTRIES, through)
+        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix) if isinstance(self._inner, Dividing) else []
+        return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`; raises `NotAllowed` when one of the keys may not be read, whether there is something or not."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import structs
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
@@ -11,10 +13,12 @@ from nessie_cli.spark.failures import at
 from nessie_cli.spark.options import Asked, asked, submission
 from nessie_cli.spark.process import at_driver, opened
 from nessie_cli.spark.reader import Reader
-from nessie_cli.spark.streaming import LogStream
 from nessie_cli.spark.table import Pinned
 from nessie_cli.spark.tables import OPTIONS, TABLES
-from nessie_cli.spark.writer import CommitWriter
+
+if TYPE_CHECKING:
+    from nessie_cli.spark.streaming import LogStream
+    from nessie_cli.spark.writer import CommitWriter
 
 FILTERS = "spark.sql.python.filterPushdown.enabled"
 """The setting of Spark that hands filters to a data source in Python; it is off by default."""
@@ -32,7 +36,7 @@ def register(spark: SparkSession) -> None:
 class NessieDataSource(DataSource):
     """A repository as tables. What `ref` and its like name is looked up when the frame is made; every task reads by those hashes."""
 
-    _pinned: Pinned | None = None
+    _seen: tuple[Asked, Pinned] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -41,32 +45,34 @@ class NessieDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table, with comments. The state that the frame sees is looked up here."""
-        table = TABLES[self._asked().table]
-        self._pin()
-        return table.schema
+        asked, _ = self._look()
+        return TABLES[asked.table].schema
 
     def reader(self, schema: StructType) -> Reader:
         """What reads the table."""
-        return Reader(self._asked(), self._pin(), schema)
+        return Reader(*self._look(), schema)
 
     def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802 - Spark's name
         """What reads the table as a stream."""
-        return LogStream(self._asked(), self._pin(), schema)
+        # Spark starts a new Python for each step of each query: it loads what that step needs.
+        from nessie_cli.spark.streaming import LogStream
+
+        return LogStream(*self._look(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> CommitWriter:
         """What makes a commit of a frame."""
+        from nessie_cli.spark.writer import CommitWriter
+
         with at("df.write"):
             found = submission(self.options)
         return CommitWriter(structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite)
 
-    def _asked(self) -> Asked:
-        with at("spark.read"):
-            found = asked(self.options, OPTIONS)
-        return structs.replace(found, url=at_driver(found.url))
-
-    def _pin(self) -> Pinned:
-        if self._pinned is None:
-            found = self._asked()
+    def _look(self) -> tuple[Asked, Pinned]:
+        """What is asked for and the state that it is asked of: looked up once, by the process that makes the frame."""
+        if self._seen is None:
+            with at("spark.read"):
+                found = asked(self.options, OPTIONS)
+            found = structs.replace(found, url=at_driver(found.url))
             with at(found.place), opened(found.url) as repository:
-                self._pinned = TABLES[found.table].pin(repository, found)
-        return self._pinned
+                self._seen = found, TABLES[found.table].pin(repository, found)
+        return self._seen

@@ -9,10 +9,11 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
+from tests.repository.contract_dividing import Divides
 from tests.repository.contract_grouping import Groups
 
 
-class TestLocalMemory(RepositoryContract, Groups):
+class TestLocalMemory(RepositoryContract, Groups, Divides):
     @pytest.fixture
     def repository(self) -> Iterator[Repository]:
         with create("memory:") as repository:

@@ -10,10 +10,11 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
+from tests.repository.contract_dividing import Divides
 from tests.repository.contract_grouping import Groups
 
 
-class TestLocalSqlite(RepositoryContract, Groups):
+class TestLocalSqlite(RepositoryContract, Groups, Divides):
     @pytest.fixture
     def repository(self, tmp_path: Path) -> Iterator[Repository]:
         with create(f"sqlite:///{tmp_path}/store.sqlite") as repository:

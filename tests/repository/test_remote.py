@@ -10,6 +10,7 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from tests.repository.contract import RepositoryContract
+from tests.repository.contract_dividing import Divides
 from tests.repository.servers import Servers
 
 
@@ -36,7 +37,7 @@ class Served(RepositoryContract):
             assert list(local.check()) == []
 
 
-class TestRemote(Served):
+class TestRemote(Served, Divides):
     """Our own client and our own server."""
 
     @pytest.fixture

@@ -34,7 +34,7 @@ def server(tmp_path):
 
 
 def keys(answer, name="entries", attribute="name"):
-    return [".".join(entry[attribute]["elements"]) for entry in answer.body[name]]
+    return [".".join((entry[attribute] if attribute else entry)["elements"]) for entry in answer.body[name]]
 
 
 def test_nothing_is_allowed_that_no_rule_allows(server):
@@ -205,6 +205,7 @@ def test_our_own_routes_tell_nothing_hidden(server):
     for path in (
         f"ancestry?of={h}&to={m}&tell=merge-base",
         f"ancestry?of={m}&to={h}&tell=is-ancestor",
+        f"divisions?at={h}&most=1",
         f"revisions?spec={h}",
         "revisions?spec=hidden",
         "revisions?spec=nosuch",
@@ -471,3 +472,16 @@ def test_the_rules_of_the_page_say_what_the_page_says():
 
 def test_rules_may_stand_in_a_table():
     assert read_rules(b"[rules]\nr = 'true'").allow(Caller(), 2, Question("VIEW_REFERENCE"))
+
+
+def test_where_to_cut_is_told_by_keys_that_the_caller_may_know(server):
+    admin, reader = server.admin, server.as_("ada", "reader")
+    head = admin.commit("main", server.main, put("zebra", content=table(3))).body["targetBranch"]["hash"]
+
+    def cuts(client):
+        return keys(client.get(f"/api/v2/divisions?at={head}&most=1", **OURS), "divisions", None)
+
+    assert "secret" in cuts(admin)
+    assert cuts(reader) == [key for key in cuts(admin) if key != "secret"]
+    assert admin.get(f"/api/v2/divisions?at={head}", **OURS).status == 400
+    assert admin.get(f"/api/v2/divisions?at={head}&most=1").status == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,13 +48,20 @@ def servers() -> Iterator[Servers]:
     running.close()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    """The URL of a catalog with all that tables can show: several branches that share history, a tag, every kind of change, a conflict."""
-    url = f"sqlite:///{tmp_path}/catalog.sqlite"
-    with create(url, who="ann") as repository:
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "catalog.sqlite"
+    with create(f"sqlite:///{path}", who="ann") as repository:
         fill(Catalog(repository))
-    return url
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path, filled: Path) -> str:
+    """The URL of a catalog with all that tables can show: several branches that share history, a tag, every kind of change, a conflict."""
+    assert [path.name for path in filled.parent.iterdir()] == [filled.name], "closed, so all of it is in one file"
+    shutil.copy(filled, tmp_path / "catalog.sqlite")
+    return f"sqlite:///{tmp_path}/catalog.sqlite"
 
 
 def fill(catalog: Catalog) -> None:

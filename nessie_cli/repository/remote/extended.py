@@ -31,10 +31,12 @@ from nessie_cli.repository.remote.repository import NO_OPTIONS, RemoteRepository
 from nessie_cli.repository.remote.session import understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.wire import answers
+from nessie_cli.wire.decode import decode_key
 from nessie_cli.wire.extensions import SETTINGS
 
 _TRIES = 4
 """How often a write is sent whose answer is lost."""
+_MOST_AT_ALL = 2**31 - 1
 _MOST_AT_ONCE = 16_000
 """The largest page of a walk over all parents, or of a reflog; each page repeats the work of those before it, so they grow."""
 
@@ -141,6 +143,11 @@ class ExtendedRepository(RemoteRepository):
             return AheadBehind(int(found["ahead"]), int(found["behind"]), str(found["commonAncestor"]))
 
         return self._relation("ahead-behind", self._hash(of), self._hash(base), distances)
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Dividing`; one request."""
+        query: Query = {"at": self._hash(at), "most": str(min(most, _MOST_AT_ALL)), "prefix-key": self._session.key_text(prefix) if prefix else None}
+        return understood(self._transport.get("divisions", query), lambda found: [decode_key(key) for key in found["divisions"]], "divisions")
 
     # -- writing -----------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,56 @@
+"""A program as a user runs it on a cluster: reads and writes a catalog behind a server that wants a token, and a file. Answers JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from nessie_cli import NessieError
+from nessie_cli.spark import register, told_plainly
+from tests.spark.sessions import session
+
+
+def main(master: str, folder: Path, server: str, store: str) -> dict[str, object]:
+    more = {
+        # The environment of this process has the token as well; the executors have it from the setting.
+        "spark__executorEnv__NESSIE_AUTH_TOKEN": (folder / "token").read_text(),
+        "spark__executorEnv__PYTHONPATH": str(Path(__file__).parents[2]),
+        "spark__executor__memory": "512m",
+        "spark__eventLog__enabled": "true",
+        "spark__eventLog__compress": "false",
+        "spark__eventLog__dir": (folder / "events").as_uri(),
+        "spark__task__maxFailures": "1",
+    }
+    with session(folder, master, **more) as spark:
+        register(spark)
+        spark.sparkContext.setLogLevel("INFO")
+
+        def nessie(**options: str):  # type: ignore[no-untyped-def]
+            return spark.read.format("nessie").options(**{"url": server, "rowsPerPartition": "10"} | options).load()
+
+        contents = nessie(table="contents", ref="*")
+        contents.explain(extended=True)
+        from_file = nessie(url=store, table="log")
+        parts = {"contents": contents, "log": nessie(table="log", ref="*"), "file": from_file}
+        frames = [frame.selectExpr(f"'{name}' as name", "reference", "hash") for name, frame in parts.items()]
+        found = frames[0].union(frames[1]).union(frames[2]).collect()
+        answer: dict[str, object] = {
+            "executors": spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1,
+            "rows": {name: sorted((row["reference"], row["hash"]) for row in found if row["name"] == name) for name in parts},
+        }
+        tables = contents.where("reference = 'main' and type = 'ICEBERG_TABLE'").selectExpr("'DELETE' as operation", "key")
+        tables.write.format("nessie").mode("append").options(url=server, ref="main", message="from the cluster").save()
+        for file in Path(store.removeprefix("sqlite:///")).parent.glob("catalog.sqlite*"):
+            file.rename(file.with_name(f"away-{file.name}"))
+        try:
+            with told_plainly():
+                from_file.foreach(print)
+        except NessieError as error:
+            answer["no file"] = error.message
+    return answer
+
+
+if __name__ == "__main__":
+    _, master, folder, server, store = sys.argv
+    print(json.dumps(main(master, Path(folder), server, store)))

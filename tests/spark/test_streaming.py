@@ -1,0 +1,85 @@
+"""The stream of commits: offsets are hashes, so a batch is the same however often it is planned."""
+
+from __future__ import annotations
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.spark.failures import Refused
+from nessie_cli.spark.source import NessieDataSource
+from nessie_cli.spark.streaming import LogStream
+from tests.repository.vocabulary import Catalog
+
+
+def stream(url: str, **options: str) -> LogStream:
+    source = NessieDataSource({"url": url, **{name.rstrip("_"): value for name, value in options.items()}})
+    return source.streamReader(source.schema())
+
+
+def batch(reader: LogStream, start: dict[str, str], end: dict[str, str]) -> list[str]:
+    return [row["hash"] for part in reader.partitions(start, end) for found in reader.read(part) for row in found.to_pylist()]
+
+
+@pytest.mark.parametrize("pieces", ["2", "1000"])
+def test_batches_are_the_history_without_gap_or_overlap(store: str, pieces: str) -> None:
+    with connect(store) as repository:
+        catalog = Catalog(repository)
+        reader = stream(store, table="log", ref="dev", rowsPerPartition=pieces)
+        offset = reader.initialOffset()
+        assert offset == {"hash": NO_ANCESTOR}
+        read: list[str] = []
+        for number in range(4):
+            latest = reader.latestOffset()
+            found = batch(reader, offset, latest)
+            assert batch(stream(store, table="log", ref="dev"), offset, latest) == found, "another process plans the same batch"
+            read = found + read
+            offset = latest
+            for _ in range(number):
+                catalog.write("dev", {f"more{number}": number, "raw.clicks": number + 50})
+        assert read == catalog.hashes("dev")[-len(read) :]
+        assert batch(reader, offset, offset) == []
+        assert batch(reader, offset, reader.latestOffset()) == catalog.hashes("dev")[:3]
+
+
+def test_a_stream_of_what_is_new(store: str) -> None:
+    with connect(store) as repository:
+        reader = stream(store, table="operations", from_="main")
+        offset = reader.initialOffset()
+        assert offset == reader.latestOffset()
+        Catalog(repository).write("main", {"db.t1": 7, "db.t2": 8})
+        (part,) = reader.partitions(offset, reader.latestOffset())
+        (found,) = reader.read(part)
+        assert [(row["key"], row["operation"], row["reference"]) for row in found.to_pylist()] == [("db.t1", "PUT", "main"), ("db.t2", "PUT", "main")]
+
+
+def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> None:
+    with connect(store) as repository:
+        reader = stream(store, table="log")
+        offset = reader.latestOffset()
+        common = repository.resolve("main~2").hash
+        repository.assign_reference("main", common, expected_hash=offset["hash"])
+        with pytest.raises(Refused, match=rf"commit {offset['hash']} was read before .* the reference has been moved\. .*from={common}"):
+            reader.partitions(offset, reader.latestOffset())
+
+
+def test_a_branch_that_is_gone_is_told(store: str) -> None:
+    with connect(store) as repository:
+        reader = stream(store, table="log", ref="late")
+        repository.delete_reference("late", expected_hash=repository.reference("late").hash)
+        with pytest.raises(Refused, match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found"):
+            reader.latestOffset()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"table": "entries"}, "table entries is no stream; log and operations are"),
+        ({"table": "log", "ref": "*"}, "option ref: a stream follows one reference"),
+        ({"table": "log", "at": "2030-01-01T00:00:00Z"}, "option at: a stream has no end"),
+    ],
+)
+def test_what_is_no_stream(store: str, options: dict[str, str], told: str) -> None:
+    with pytest.raises(Refused) as refused:
+        stream(store, **options)
+    assert told in str(refused.value)
