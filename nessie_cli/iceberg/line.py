@@ -154,16 +154,16 @@ class Line:
             self.repository.commit(branch.name, change.operations, meta, expected_hash=branch.hash, request_id=request)
         except OutcomeUnknown:
             # What may have been committed is left as it is.
-            if not self._happened(request):
+            if not self._happened(branch.name, request):
                 raise
         except NessieError:
             change.undo()
             raise
 
-    def _happened(self, request: str) -> bool:
+    def _happened(self, branch: str, request: str) -> bool:
         """Whether a commit is known to have been made; whoever cannot ask knows nothing."""
         with suppress(NessieError):
-            return self.repository.find_request(request) is not None
+            return self.repository.find_request(request, branch=branch) is not None
         return False
 
     def close(self) -> None:
