@@ -28,6 +28,8 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
 FAILED = 1
 PARTLY_DONE = 8
 INTERRUPTED = 130
+MOST_CONFLICTS = 50
+"""Conflicts that people are shown of a refusal; programs get all."""
 
 
 def report(error: BaseException, call: Invocation) -> int:
@@ -87,10 +89,21 @@ def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     if call.wants_json_errors and not call.answered:
         call.answer({"error": error_with_facts(error, resolutions_of(error, call))})
     sys.stdout.flush()
-    call.err.print_line(f"nessie: {error.message}")
+    conflicts = error.conflicts if isinstance(error, errors.ReferenceConflict) else []
+    too_many = len(conflicts) > MOST_CONFLICTS
+    call.err.print_line(f"nessie: {_many(error, len(conflicts)) if too_many else error.message}")
     for line in [hint] if hint else hints_for(error, call):
         call.err.print_line(line)
     if isinstance(error, errors.ReferenceConflict) and error.conflicts and not call.wants_json_errors:
         from nessie_cli.render.conflicts import conflict_lines
 
-        call.err.print_lines(conflict_lines(conflict_report(error, call), call.err))
+        report = conflict_report(error, call)
+        call.err.print_lines(conflict_lines(report._replace(conflicts=report.conflicts[:MOST_CONFLICTS]), call.err))
+        if too_many:
+            call.err.print_line(f"... and {len(conflicts) - MOST_CONFLICTS:,} more conflicts; --json tells all of them")
+
+
+def _many(error: errors.NessieError, count: int) -> str:
+    """The line of a refusal whose message would name so many keys that nobody reads it."""
+    before, named, _ = error.message.partition(": ")
+    return f"{before}: {count:,} conflicts, of which {MOST_CONFLICTS} are shown" if named else f"{count:,} conflicts"

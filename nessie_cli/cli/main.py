@@ -119,7 +119,9 @@ def _interrupt_once_more(swallowed: Any) -> None:
 
 
 def _prepare_streams() -> None:
-    """Text that the terminal's encoding lacks is printed escaped, not refused; a closed stdout swallows."""
+    """Text that the terminal's encoding lacks is printed escaped, not refused; a closed stdout swallows, a closed stdin is empty."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 (lives as long as the process)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,0 +1,74 @@
+"""Streams that are closed, and more to tell than anybody reads."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nessie_cli.model import Delete
+
+from .conftest import key
+
+CONFLICTS = 120
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("commit --batch - -m x", 2, "stdin"),
+        ("commit", 2, "a commit needs a message"),
+        ("branch -d lost", 0, "deleted branch lost"),
+        ("resolve", 2, "nothing is staged"),
+        ("status", 0, "on branch main"),
+    ],
+)
+def test_a_closed_stdin_is_empty(nessie, catalog, line, code, said) -> None:
+    catalog.branch("lost")
+    catalog.create("lost", "db.lost")
+    if line == "commit":
+        assert nessie("content", "put", "db.x", "--type", "namespace").code == 0
+    command = ["sh", "-c", f'exec "$0" -m nessie_cli {line} <&-', sys.executable]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
+    assert "internal error" not in done.stderr
+
+
+@pytest.fixture
+def many(nessie, catalog, tmp_path):
+    """A batch in which so many operations conflict."""
+    operations = [{"type": "DELETE", "key": {"elements": [f"none{number}"]}} for number in range(CONFLICTS)]
+    (tmp_path / "batch.json").write_text(json.dumps(operations))
+    return lambda *more: nessie("commit", "--batch", "batch.json", "-m", "x", *more)
+
+
+def test_of_very_many_conflicts_people_are_shown_some_and_told_how_many_there_are(many) -> None:
+    ran = many()
+    lines = ran.err.splitlines()
+
+    assert ran.code == 3
+    assert lines[0].endswith(": 120 conflicts, of which 50 are shown")
+    assert len([line for line in lines if line.startswith(" key ")]) == 50
+    assert lines[-1] == "... and 70 more conflicts; --json tells all of them"
+    assert max(map(len, lines)) < 300
+
+
+def test_programs_are_told_all_of_them(many) -> None:
+    ran = many("--json")
+
+    assert len(ran.json["error"]["errorDetails"]["conflicts"]) == CONFLICTS
+    assert f"none{CONFLICTS - 1}" in ran.json["error"]["message"]
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_few_conflicts_are_all_told(nessie, catalog) -> None:
+    catalog.branch("dev")
+    for name in ("db.orders", "db.items"):
+        catalog.update("dev", name, 7)
+        catalog.commit("main", "gone", Delete(key(name)))
+    ran = nessie("merge", "dev")
+
+    assert (ran.code, "more conflicts" in ran.err) == (3, False)
+    assert ran.err.count(" key ") == 2
