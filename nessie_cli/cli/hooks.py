@@ -92,14 +92,23 @@ class Hooks(NamedTuple):
         with suppress(OSError):
             sys.stdout.flush()
         self.rest()
-        # stdout is the result of the command, so what a hook prints goes to stderr. The hook is the user's own program.
-        with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=2, cwd=self.workspace.root, env=environment) as process:  # noqa: S603
-            try:
-                process.communicate(given.encode())
-            except BaseException:
-                _end(process)
-                raise
-        return process.returncode
+        # An interrupt while the hook is being started would leave it behind with nobody to end it. A handler is not handed down to it.
+        noted: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, _frame: noted.append(number))
+        try:
+            # stdout is the result of the command, so what a hook prints goes to stderr. The hook is the user's own program.
+            with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=2, cwd=self.workspace.root, env=environment) as process:  # noqa: S603
+                try:
+                    signal.signal(signal.SIGINT, before)
+                    if noted:
+                        signal.raise_signal(signal.SIGINT)
+                    process.communicate(given.encode())
+                except BaseException:
+                    _end(process)
+                    raise
+            return process.returncode
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _end(process: Any) -> None:
