@@ -75,7 +75,7 @@ class Batch:
         self._objects = objects
         self.changes: dict[bytes, Change] = {}
         # Each is read now and judged later.
-        total = 2 * len(operations) if isinstance(operations, Sized) else None
+        total = 2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
         for operation in told(operations, progress, total):
             self._add(operation)
         if not self.changes:
