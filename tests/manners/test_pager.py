@@ -43,9 +43,14 @@ def test_ctrl_c_while_less_waits_leaves_the_terminal_to_less(ordinary, start):
     for _ in range(3):
         running.interrupt()
         time.sleep(0.05)
+
+    def at_the_end(shown):
+        # With an interrupt that comes late a terminal drops the keys before it, and less gives up what it is doing: then a user presses again.
+        running.type("G")
+        return "END" in shown
+
     # It answers to keys still.
-    running.type("G")
-    running.wait_for("bell" if "bell" in running.text else "END")
+    running.wait_for(at_the_end)
     running.type("q")
 
     assert "Traceback" not in running.end().raw
