@@ -17,6 +17,8 @@
 PYTHON ?= python3
 PYTEST ?=
 BIN := .venv/bin
+# Tests wait a good part of their time, for the disk and for other processes: one worker more than there are processors, at most four.
+WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
 # A registry that does not answer at once is asked again.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
@@ -35,7 +37,7 @@ test: .venv/.ready-dev .venv/.ready-pynessie .venv/.ready-spark
 	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
 
 test-suite: .venv/.ready-dev .venv/.ready-pynessie
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal --ignore tests/spark $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/spark $(PYTEST)
 
 # In a process of their own, one after the other: each process that runs one of them starts a Java, and every query starts more Pythons. Where
 # PYTEST chooses tests, there may be none among these: that is the exit code 5.
