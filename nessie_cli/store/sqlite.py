@@ -39,7 +39,7 @@ Row = tuple[bytes, int, int, bytes]
 
 _FEW = 3  # up to here single look-ups are faster than one statement with an array
 _SPREAD = 16  # rows that are passed over for each object of one kind that is looked for
-_BATCH = 5000  # objects per transaction of a large load: other writers get their turn, and the log file stays small
+_BATCH = 20_000  # objects per transaction of a large load: other writers get their turn, and the log file stays small
 _SCAN = 250  # objects per statement of a scan, so that no read transaction stays open while the caller works
 _LAST = 2**63 - 1
 _SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
