@@ -19,7 +19,7 @@ PACKAGE = Path(nessie_cli.__file__).parent
 ROOT = "nessie_cli"
 
 _VALUES = frozenset({"errors", "model"})
-_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "render"}
+_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "gc", "render"}
 ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -32,7 +32,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "workspace": _VALUES | {"wire"},
     "reaching": _VALUES | {"repository", "workspace"},
     "iceberg": _VALUES | {"repository", "reaching"},
-    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire"},
+    "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
+    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire", "gc"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` is the command.

@@ -53,7 +53,7 @@ def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
 # -- local --------------------------------------------------------------------------------------------------------------------------------
 
 
-def _local_path(uri: str) -> Path:
+def local_path(uri: str) -> Path:
     """The path that a plain path or a `file:` URI names. Writers do not percent-encode these URIs, people may: the literal path goes first."""
     if not scheme_of(uri):
         return Path(uri)
@@ -70,7 +70,7 @@ def _local_path(uri: str) -> Path:
 
 def _read_local(uri: str) -> bytes:
     try:
-        path = _local_path(uri)
+        path = local_path(uri)
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
             raise InvalidInput(f"{shown(uri)}: is a folder; name the metadata file in it{_suggestion(path)}")
@@ -81,7 +81,7 @@ def _read_local(uri: str) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidInput(f"{shown(uri)}: there is no such file") from None
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+        raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
 
 
 def _suggestion(folder: Path) -> str:
@@ -107,9 +107,9 @@ def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
     except FileNotFoundError:
         raise InvalidInput(f"{shown(uri)}: there is no such file") from None
     except (ValueError, NotImplementedError, ImportError) as error:
-        raise InvalidInput(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+        raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
     except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
-        raise StoreUnavailable(f"{shown(uri)}: cannot be read: {_first_line(error)}") from None
+        raise StoreUnavailable(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
 
 
 def _path_of(uri: str) -> str:
@@ -117,7 +117,7 @@ def _path_of(uri: str) -> str:
     try:
         return urlsplit(uri).path
     except ValueError as error:
-        raise InvalidInput(f"{shown(uri)}: is no URI: {_first_line(error)}") from None
+        raise InvalidInput(f"{shown(uri)}: is no URI: {first_line(error)}") from None
 
 
 def _read_through(file_io: Any, uri: str) -> bytes:
@@ -125,7 +125,8 @@ def _read_through(file_io: Any, uri: str) -> bytes:
         return bytes(stream.read(MAX_BYTES + 1))
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,132 @@
+"""All files below a location, with size and time of their last change: on the local disk, on S3, and wherever fsspec reaches.
+
+Folders are read one after the other, so a table of any size takes the memory of its largest folder. Symbolic links are neither followed nor
+listed: what they lead to belongs to somebody else. What cannot be listed is told in its place, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from nessie_cli.errors import NessieError
+from nessie_cli.iceberg.files import absolute_location, first_line, local_path, scheme_of
+from nessie_cli.iceberg.filesystems import filesystem
+
+
+class Listed(NamedTuple):
+    """A file. `location` is its name in the form of the base that it was found below, `modified` is in UTC."""
+
+    location: str
+    size: int
+    modified: datetime
+
+
+class Unlisted(NamedTuple):
+    """A location that could not be listed, and why."""
+
+    location: str
+    message: str
+
+
+Found = Listed | Unlisted
+
+
+def is_local(location: str) -> bool:
+    """Whether a location is one of the local disk: a path or a `file:` URI."""
+    return scheme_of(location) in ("", "file")
+
+
+def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:
+    """Every file below a location, each once, in no special order; nothing where there is no such folder.
+
+    `properties` are those of PyIceberg's FileIO. Nothing is raised: what cannot be listed is an `Unlisted` in its place.
+    Cost: one request for each folder, one for each thousand files in it on S3.
+    """
+    try:
+        if is_local(base):
+            yield from _local(base)
+        else:
+            found, path = filesystem(base, properties)
+            yield from _remote(found, path.rstrip("/"), base.rstrip("/"))
+    except NessieError as error:
+        yield Unlisted(base, error.message)
+
+
+# -- local --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _local(base: str) -> Iterator[Found]:
+    root, stem = local_names(base)
+    folders = [""]
+    while folders:
+        below = folders.pop()
+        try:
+            with os.scandir(f"{root}{below}/") as entries:
+                for entry in entries:
+                    name = f"{below}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(name)
+                    elif entry.is_file(follow_symlinks=False):
+                        yield from _listed(entry, f"{stem}{name}")
+        except (FileNotFoundError, NotADirectoryError) as error:
+            # The base of a table that is gone, or what was removed meanwhile; a file in the place of the base is none of a table's.
+            if not below and isinstance(error, NotADirectoryError):
+                yield Unlisted(base, "is no folder")
+        except OSError as error:
+            yield Unlisted(f"{stem}{below}", first_line(error))
+
+
+def local_names(base: str) -> tuple[str, str]:
+    """The path of a local base, and what the locations of files below it begin with in its place. Names in between are taken as they stand."""
+    root = str(local_path(absolute_location(base))).rstrip("/")
+    return root, base.rstrip("/") if scheme_of(base) else root
+
+
+def _listed(entry: os.DirEntry[str], location: str) -> Iterator[Found]:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield Unlisted(location, first_line(error))
+        return
+    yield Listed(location, found.st_size, moment(found.st_mtime_ns))
+
+
+def moment(nanoseconds: int) -> datetime:
+    """A time of a file, to the microsecond."""
+    seconds, rest = divmod(nanoseconds, 10**9)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
+
+
+# -- remote -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
+    from pyarrow import fs
+
+    # Some file systems put a slash in front of every name.
+    above = len(root.lstrip("/"))
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        location = f"{stem}{folder.lstrip('/')[above:]}"
+        try:
+            entries = found.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
+            yield Unlisted(location, first_line(error))
+            continue
+        for entry in entries:
+            if entry.type == fs.FileType.Directory:
+                folders.append(entry.path.rstrip("/"))
+            elif entry.type == fs.FileType.File:
+                yield Listed(f"{stem}{entry.path.lstrip('/')[above:]}", entry.size or 0, _modified(entry))
+
+
+def _modified(entry: Any) -> datetime:
+    """When a file was changed; one of an unknown age is as good as new."""
+    found: datetime | None = entry.mtime
+    return datetime.now(UTC) if found is None else found.astimezone(UTC)

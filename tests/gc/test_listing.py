@@ -1,0 +1,89 @@
+"""Listing what is below a location of the local disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.gc.listing import Listed, Unlisted, files_below
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    folder = tmp_path / "lake house" / "t%20x"
+    (folder / "data" / "day=1").mkdir(parents=True)
+    (folder / "data" / "day=1" / "a b.parquet").write_text("1234")
+    (folder / "ä.json").write_text("12")
+    (tmp_path / "secret").write_text("x")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "data" / "loop").symlink_to(folder)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/", "file:{}", "file://{}", "file://{}/"])
+def test_every_file_is_listed_once_in_the_form_of_its_base_and_no_link_followed(lake, form):
+    base = form.format(lake)
+    found = sorted(files_below(base, {}))
+    stem = base.rstrip("/")
+    assert [(one.location, one.size) for one in found if isinstance(one, Listed)] == [
+        (f"{stem}/data/day=1/a b.parquet", 4),
+        (f"{stem}/ä.json", 2),
+    ]
+    assert len(found) == 2
+
+
+def test_the_time_is_exact_to_the_microsecond(lake):
+    path = lake / "ä.json"
+    (found,) = [one for one in files_below(str(lake), {}) if one.location == str(path)]
+    assert isinstance(found, Listed)
+    assert int(found.modified.timestamp() * 1_000_000) // 1000 == path.stat().st_mtime_ns // 1_000_000
+
+
+def test_a_base_that_is_gone_has_no_files_and_one_that_is_a_file_is_told(lake):
+    assert list(files_below(str(lake / "nothing"), {})) == []
+    assert list(files_below(str(lake / "ä.json"), {})) == [Unlisted(str(lake / "ä.json"), "is no folder")]
+
+
+def test_what_cannot_be_listed_is_told_and_the_rest_goes_on(lake):
+    deep = lake / "deep"
+    deep.mkdir()
+    name = "d" * 200
+    place = deep
+    # A path beyond the system's limit can be made step by step, and be listed by nobody: root included.
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(deep)
+        for _ in range(22):
+            Path(name).mkdir()
+            os.chdir(name)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+    found = list(files_below(str(lake), {}))
+    told = [one for one in found if isinstance(one, Unlisted)]
+    assert len(told) == 1
+    assert told[0].message == "File name too long"
+    assert told[0].location.startswith(str(place))
+    assert len(found) == 3
+    shutil.rmtree(deep)
+
+
+def test_a_scheme_that_nothing_knows_is_told():
+    (found,) = files_below("nowhere://x/y", {})
+    assert isinstance(found, Unlisted)
+    assert "nowhere" in found.message
+
+
+def test_other_schemes_are_listed_by_fsspec():
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/lake/t/data/a": b"12", "/lake/t/b": b"1"})
+    try:
+        found = sorted(files_below("memory://lake/t", {}))
+        assert [(one.location, one.size) for one in found] == [("memory://lake/t/b", 1), ("memory://lake/t/data/a", 2)]
+    finally:
+        memory.rm("/lake", recursive=True)
