@@ -12,6 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 
+
+class MissingFile(InvalidInput):
+    """There is no file of this name; all other reasons why one cannot be read are plain errors."""
+
+
 MAX_BYTES = 256 * 2**20
 """Metadata files beyond this are refused; those of tables with ten thousand snapshots have about 10 MB."""
 
@@ -36,25 +41,62 @@ def absolute_location(uri: str) -> str:
     return uri if scheme_of(uri) or Path(uri).is_absolute() else os.path.abspath(uri)  # noqa: PTH100
 
 
-def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of a file; `properties` are those of PyIceberg's FileIO (endpoints, credentials).
+class Files:
+    """Reads small files. Connections to remote file systems are kept from one file to the next."""
 
-    Raises `InvalidInput` for what is no readable file of a sane size, `StoreUnavailable` where a remote file system does not answer.
-    """
-    if not uri.strip():
-        raise InvalidInput("the name of the metadata file is empty")
-    scheme = scheme_of(uri)
-    data = _read_remote(uri, scheme, properties or {}) if scheme not in ("", "file") else _read_local(uri)
-    if len(data) > MAX_BYTES:
-        raise InvalidInput(f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is")
-    return data
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        """Take the properties of PyIceberg's FileIO (endpoints, credentials)."""
+        self._properties = dict(properties or {})
+        self._remote: dict[str, Any] = {}
+
+    def read(self, uri: str) -> bytes:
+        """The bytes of a file.
+
+        Raises `MissingFile`, another `InvalidInput` for what is no readable file of a sane size, `StoreUnavailable` where a remote file system does
+        not answer.
+        """
+        if not uri.strip():
+            raise InvalidInput("the name of the metadata file is empty")
+        scheme = scheme_of(uri)
+        data = _read_local(uri) if scheme in ("", "file") else self._read_remote(uri, scheme)
+        if len(data) > MAX_BYTES:
+            raise InvalidInput(f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is")
+        return data
+
+    def _read_remote(self, uri: str, scheme: str) -> bytes:
+        try:
+            from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, load_file_io
+        except ImportError:
+            raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
+        if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
+            raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
+        if not _path_of(uri).strip("/"):
+            raise InvalidInput(f"{shown(uri)}: names no file")
+        try:
+            if scheme not in self._remote:
+                self._remote[scheme] = load_file_io(self._properties, uri)
+            return _read_through(self._remote[scheme], uri)
+        except FileNotFoundError:
+            raise MissingFile(f"{shown(uri)}: there is no such file") from None
+        except (ValueError, NotImplementedError, ImportError) as error:
+            raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+        except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
+            raise StoreUnavailable(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+
+
+def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of one file; see `Files.read`."""
+    return Files(properties).read(uri)
 
 
 # -- local --------------------------------------------------------------------------------------------------------------------------------
 
 
 def local_path(uri: str) -> Path:
-    """The path that a plain path or a `file:` URI names. Writers do not percent-encode these URIs, people may: the literal path goes first."""
+    """The path that a plain path or a `file:` URI names. Raises `InvalidInput` for another machine's file or a relative URI.
+
+    Writers do not percent-encode these URIs, people may: where only the decoded path is there, it is that one.
+    """
     if not scheme_of(uri):
         return Path(uri)
     _, _, rest = uri.partition(":")
@@ -65,7 +107,8 @@ def local_path(uri: str) -> Path:
         rest = slash + path
     if not rest.startswith("/"):
         raise InvalidInput(f"{shown(uri)}: is a relative URI; write file:/absolute/path, or the path without 'file:'")
-    return Path(rest) if os.path.lexists(rest) else Path(unquote(rest))
+    decoded = unquote(rest) if "%" in rest else rest
+    return Path(rest) if decoded == rest or os.path.lexists(rest) or not os.path.lexists(decoded) else Path(decoded)
 
 
 def _read_local(uri: str) -> bytes:
@@ -79,7 +122,7 @@ def _read_local(uri: str) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInput(f"{shown(uri)}: there is no such file") from None
+        raise MissingFile(f"{shown(uri)}: there is no such file") from None
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
 
@@ -91,25 +134,6 @@ def _suggestion(folder: Path) -> str:
 
 
 # -- remote -------------------------------------------------------------------------------------------------------------------------------
-
-
-def _read_remote(uri: str, scheme: str, properties: Mapping[str, str]) -> bytes:
-    try:
-        from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, load_file_io
-    except ImportError:
-        raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
-    if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in properties:
-        raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
-    if not _path_of(uri).strip("/"):
-        raise InvalidInput(f"{shown(uri)}: names no file")
-    try:
-        return _read_through(load_file_io(dict(properties), uri), uri)
-    except FileNotFoundError:
-        raise InvalidInput(f"{shown(uri)}: there is no such file") from None
-    except (ValueError, NotImplementedError, ImportError) as error:
-        raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
-    except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
-        raise StoreUnavailable(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
 
 
 def _path_of(uri: str) -> str:

@@ -45,7 +45,11 @@ def read_content(uri: str, properties: Mapping[str, str] | None = None) -> Icebe
 
 def read_document(uri: str, properties: Mapping[str, str] | None = None) -> Document:
     """The parsed JSON of a metadata file that is sound as far as a content needs it; raises and costs what `read_content` does."""
-    data = read_file(uri, properties)
+    return parse_document(read_file(uri, properties), uri)
+
+
+def parse_document(data: bytes, uri: str) -> Document:
+    """As `read_document`, of bytes that were read before; `uri` names them in messages."""
     try:
         document = _document(data)
         content_of(document, uri)
