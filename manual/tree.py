@@ -79,7 +79,7 @@ def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
         path = (*above, name)
         if entry.children is not None:
             children = tuple(_below(command, entry.children, path))
-            yield Command(path, entry.help, "", entry.section, (), (), (), entry.hidden, children)
+            yield Command(path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children)
             continue
         module = import_module(f"nessie_cli.cli.commands.{entry.module}")
         text = inspect.getdoc(getattr(module, entry.function)) or ""

@@ -11,10 +11,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.parameters import command_of
-from nessie_cli.cli.registry import COMMANDS, CommandEntry
+from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 from nessie_cli.cli.rewriting import MEANT_ANYWAY
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
+COMMAND_HINT = "`nessie COMMAND --help` explains one command and shows examples; `nessie help COMMAND` shows its manual page."
 
 
 def as_asked(ctx: Any, text: str) -> str:
@@ -26,8 +27,16 @@ def as_asked(ctx: Any, text: str) -> str:
     return json.dumps({"name": ctx.command_path.replace(" ", "-"), "text": text}, separators=(",", ":"))
 
 
+def write_examples(formatter: Any, examples: str, hint: str) -> None:
+    """The end of a help text: the examples, one command line each, never re-wrapped, and where to read on."""
+    with formatter.section("Examples"):
+        for line in examples.splitlines():
+            formatter.write(f"  {line}\n")
+    formatter.write(f"\n{hint}\n")
+
+
 class ExampleCommand(TyperCommand):
-    """A command whose epilog is its examples, one command line each, never re-wrapped."""
+    """A command whose epilog is its examples, one command line each."""
 
     def make_parser(self, ctx: Any) -> Any:
         """The parser, which also takes what means here nothing else than what is done anyway."""
@@ -42,14 +51,11 @@ class ExampleCommand(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
         """Write the examples and where the global options are explained."""
-        with formatter.section("Examples"):
-            for line in (self.epilog or "").splitlines():
-                formatter.write(f"  {line}\n")
-        formatter.write(f"\n{GLOBAL_HINT}\n")
+        write_examples(formatter, self.epilog or "", GLOBAL_HINT)
 
 
 class LazyGroup(TyperGroup):
-    """A group over a table of the registry; `table` is replaced for a nested one."""
+    """A group over a table of the registry, its epilog its examples; `table` is replaced for a nested one."""
 
     table: Mapping[str, CommandEntry] = COMMANDS
 
@@ -96,6 +102,10 @@ class LazyGroup(TyperGroup):
         if self.table is COMMANDS:
             _format_plugins(formatter)
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
+        """As a command's."""
+        write_examples(formatter, self.epilog or "", COMMAND_HINT if self.table is COMMANDS else GLOBAL_HINT)
+
 
 def _format_plugins(formatter: Any) -> None:
     from nessie_cli.cli.plugins import plugins
@@ -114,7 +124,7 @@ def load(name: str, entry: CommandEntry) -> Any:
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:
     """A group inside the group, as lazy as the outer one."""
-    group = LazyGroup(name=name, help=entry.help, no_args_is_help=True, rich_markup_mode=None)
+    group = LazyGroup(name=name, help=entry.help, epilog="\n".join(entry.examples), no_args_is_help=True, rich_markup_mode=None)
     group.table = entry.children or {}
     return group
 
@@ -128,7 +138,7 @@ def root() -> LazyGroup:
         rich_markup_mode=None,
         # The commands below take it over.
         context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="`nessie COMMAND --help` explains one command and shows examples, such as: nessie init, nessie log -n 5 --oneline.",
+        epilog="\n".join(EXAMPLES),
     )
     group.params.extend(global_parameters(hidden=False))
     return group

@@ -19,7 +19,7 @@ from typing import NamedTuple
 class CommandEntry(NamedTuple):
     """One command: module below `nessie_cli.cli.commands`, function in it, one line of help, section of `nessie --help`.
 
-    A group has no function; `children` is its own table.
+    A group has no function; `children` is its own table, `examples` the command lines that its `--help` shows.
     """
 
     module: str
@@ -28,6 +28,7 @@ class CommandEntry(NamedTuple):
     section: str
     children: Mapping[str, CommandEntry] | None = None
     hidden: bool = False
+    examples: tuple[str, ...] = ()
 
 
 WORKSPACE = "Workspace"
@@ -106,15 +107,40 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
     ),
     "switch": CommandEntry("switch", "switch", "Change the workspace's current reference.", WORKSPACE),
-    "config": CommandEntry("", "", "List, read and change settings, profiles and aliases.", WORKSPACE, CONFIG_COMMANDS),
-    "content": CommandEntry("", "", "Show contents, and stage what the next commit does to them.", CONTENT, CONTENT_COMMANDS),
+    "config": CommandEntry(
+        "",
+        "",
+        "List, read and change settings, profiles and aliases.",
+        WORKSPACE,
+        CONFIG_COMMANDS,
+        examples=("nessie config list", "nessie config set author 'Ada <ada@example.org>'"),
+    ),
+    "content": CommandEntry(
+        "",
+        "",
+        "Show contents, and stage what the next commit does to them.",
+        CONTENT,
+        CONTENT_COMMANDS,
+        examples=(
+            "nessie content list db.sales --type iceberg-table",
+            "nessie content show db.orders",
+            "nessie content put db --type namespace -m 'add db'",
+        ),
+    ),
     "reset": CommandEntry("reset", "reset", "Take operations out of the staged batch; nothing in the store changes.", CONTENT),
     "commit": CommandEntry(
         "commit", "commit", "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", CONTENT
     ),
     "restore": CommandEntry("restore", "restore_keys", "Stage what keys were at an earlier revision; -m commits it.", CONTENT),
     "revert": CommandEntry("revert", "revert", "Commit the inverse of a commit; what has changed since is a conflict.", CONTENT),
-    "stash": CommandEntry("", "", "Put the staged batch aside, and take it up again.", CONTENT, STASH_COMMANDS),
+    "stash": CommandEntry(
+        "",
+        "",
+        "Put the staged batch aside, and take it up again.",
+        CONTENT,
+        STASH_COMMANDS,
+        examples=("nessie stash", "nessie stash list", "nessie stash pop"),
+    ),
     "log": CommandEntry("log", "log", "Show the history, newest commit first.", HISTORY),
     "show": CommandEntry("show", "show", "Show one commit: what is said about it, and each content before and after.", HISTORY),
     "diff": CommandEntry("diff", "diff", "Show the contents that differ between two revisions, field by field.", HISTORY),
@@ -128,10 +154,19 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
     "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
-    "token": CommandEntry("", "", "Make, list and revoke the tokens of the callers of `nessie serve`.", CARE, TOKEN_COMMANDS),
+    "token": CommandEntry(
+        "",
+        "",
+        "Make, list and revoke the tokens of the callers of `nessie serve`.",
+        CARE,
+        TOKEN_COMMANDS,
+        examples=("nessie token new ada --roles reader,writer --file tokens", "nessie token list --file tokens"),
+    ),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
     "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }
 """Every command, in the order of `nessie --help`."""
+EXAMPLES = ("nessie init", "nessie status", "nessie log -n 5 --oneline", "nessie branch feature")
+"""The command lines that `nessie --help` shows."""

@@ -19,6 +19,8 @@ from tests.json.lake import BEGIN, MINUTE, Lakes, placeholders
 from tests.transcripts.conftest import Nessie, Outcome, Server
 
 FOLDER = Path(__file__).with_name("golden")
+HAPPENS = "happens/"
+"""Begins the names of those that no command line alone brings about: `test_whatever_happens` does what it takes."""
 FIELDS = Path(__file__).with_name("fields.txt")
 """Every attribute that was ever there."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -32,7 +34,7 @@ _SCRIPT = re.compile(r'"(script|help|text|token|tokenId)":"(?:[^"\\]|\\.)*"')
 _NAME = re.compile(r"<(?:(id|time|request|hash) )?([^<>]*)>")
 
 
-_WORDS = frozenset({"<folder>", "<home>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>", "<token>", "<tokenId>"})
+_WORDS = frozenset({"<folder>", "<home>", "<server>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>", "<token>", "<tokenId>"})
 """Names that do not stand for digits."""
 
 
@@ -72,7 +74,7 @@ class Runner:
         for line in case.given:
             nessie.ok(*_filled(line, known))
         outcome = nessie(*_filled(case.run, known), env=case.env, stdin=case.stdin)
-        return outcome, outcome._replace(**_named(outcome, names, {str(place / "work"): "<folder>", str(home): "<home>"}, known["shared"]))
+        return outcome, named(outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, known["shared"])
 
 
 def _filled(line: str, known: Mapping[str, str]) -> list[str]:
@@ -81,8 +83,9 @@ def _filled(line: str, known: Mapping[str, str]) -> list[str]:
     return [word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"]) for word in words]
 
 
-def _named(outcome: Outcome, names: dict[str, str], paths: Mapping[str, str], shared: str) -> dict[str, str]:
-    namer = _Namer(names)
+def named(outcome: Outcome, paths: Mapping[str, str], names: dict[str, str] | None = None, shared: str = "") -> Outcome:
+    """An outcome with names in the place of paths and digits; `names` are those of digits that are known."""
+    namer = _Namer({} if names is None else names)
     found = {}
     for field in ("out", "err"):
         text = getattr(outcome, field)
@@ -91,7 +94,7 @@ def _named(outcome: Outcome, names: dict[str, str], paths: Mapping[str, str], sh
         if shared:
             text = text.replace(f"'{shared}'", "'<shared>'")
         found[field] = namer.text(text)
-    return found
+    return outcome._replace(**found)
 
 
 class _Namer:
@@ -156,6 +159,11 @@ def path_of(name: str) -> Path:
 def every() -> list[str]:
     """The names of all golden files."""
     return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.json"))
+
+
+def of_command_lines() -> list[str]:
+    """The names of those that a command line brings about."""
+    return [name for name in every() if not name.startswith(HAPPENS)]
 
 
 def read(name: str) -> dict[str, Any]:

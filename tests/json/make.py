@@ -40,7 +40,7 @@ def main(argv: list[str]) -> None:
     cases = (
         {found.names[0]: Case(found.names[1], found.folder, found.given, found.stdin, env)}
         if new
-        else {name: golden.case_of(golden.read(name)) for name in found.names or golden.every()}
+        else {name: golden.case_of(golden.read(name)) for name in found.names or golden.of_command_lines()}
     )
     server = Server()
     with tempfile.TemporaryDirectory() as root:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from nessie_cli.cli import registry
 from nessie_cli.cli.registry import COMMANDS
 
 HASH = "8f31c0de"
@@ -82,10 +83,11 @@ NEEDS = {
 
 
 def examples() -> list[str]:
-    """The examples of all commands, each once."""
+    """The examples of `nessie`, of its groups and of all commands, each once."""
     entries = [entry for top in COMMANDS.values() for entry in (top.children or {"": top}).values()]
     modules = dict.fromkeys(entry.module for entry in entries)
-    return list(dict.fromkeys(example for module in modules for example in import_module(f"nessie_cli.cli.commands.{module}").EXAMPLES))
+    of_groups = [*registry.EXAMPLES, *(example for top in COMMANDS.values() for example in top.examples)]
+    return list(dict.fromkeys(of_groups + [example for module in modules for example in import_module(f"nessie_cli.cli.commands.{module}").EXAMPLES]))
 
 
 def run(nessie, line: str, code: int = 0, hash_: str = ""):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nessie_cli.cli.registry import COMMANDS
+from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 
 NEVER = {
     "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
@@ -160,6 +160,18 @@ def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_ex
     assert getattr(module, entry.function).__doc__.splitlines()[0] == entry.help
     assert module.EXAMPLES
     assert all(example.startswith("nessie ") for example in module.EXAMPLES)
+
+
+GROUPS = {"": EXAMPLES} | {name: entry.examples for name, entry in COMMANDS.items() if entry.children is not None}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_every_group_has_help_with_an_example(nessie, name):
+    out = nessie.ok(*name.split(), "--help").out
+
+    assert f"Usage: nessie {name}".rstrip() in out
+    assert GROUPS[name]
+    assert "Examples:\n" + "".join(f"  {example}\n" for example in GROUPS[name]) in out
 
 
 @pytest.mark.parametrize("name", LEAVES)
