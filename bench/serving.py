@@ -25,7 +25,7 @@ from bench.report import MILLI, Line
 from bench.served import Served
 from bench.traffic import Request, Script, Server, drive
 from nessie_cli import create
-from tests.original.jar import Unavailable
+from tests.maven import Unavailable
 from tests.original.server import original
 
 TURNS = 2

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from nessie_cli.wire import document_parts as parts
 from nessie_cli.wire import documents as wire
-from nessie_cli.wire.documents import CommitMeta, Content, Count, Digest, Hash, Instant, Key
+from nessie_cli.wire.document_parts import CommitMeta, Content, Count, Digest, Hash, Instant, Key
 
 # -- workspace --------------------------------------------------------------------------------------------------------------------------
 
@@ -55,7 +56,7 @@ class Batch(TypedDict):
 class Status(TypedDict):
     """Where the workspace is, what is staged, and what would conflict if it were committed now."""
 
-    reference: wire.Reference
+    reference: parts.Reference
     defaultBranch: str
     ahead: Count
     behind: Count
@@ -66,7 +67,7 @@ class Status(TypedDict):
 class Switched(TypedDict):
     """The current reference, and how many staged operations have come along."""
 
-    reference: wire.Reference
+    reference: parts.Reference
     staged: Count
 
 
@@ -112,7 +113,7 @@ class ShownContent(TypedDict):
     """One content; `lastChange` is the newest commit along first parents that has an operation on its key."""
 
     content: Content
-    effectiveReference: wire.Reference
+    effectiveReference: parts.Reference
     valueHash: Digest
     cacheKey: str
     lastChange: CommitMeta | None
@@ -121,11 +122,11 @@ class ShownContent(TypedDict):
 class Entries(wire.Page):
     """The keys of a state, ascending."""
 
-    effectiveReference: wire.Reference
-    entries: list[wire.Entry]
+    effectiveReference: parts.Reference
+    entries: list[parts.Entry]
 
 
-class BlamedEntry(wire.Entry):
+class BlamedEntry(parts.Entry):
     """A key of a state, and the commit that changed it last."""
 
     lastChange: CommitMeta
@@ -134,7 +135,7 @@ class BlamedEntry(wire.Entry):
 class Blame(wire.Page):
     """The keys of a state, ascending, each with its last change."""
 
-    effectiveReference: wire.Reference
+    effectiveReference: parts.Reference
     blame: list[BlamedEntry]
 
 
@@ -147,11 +148,11 @@ class Tally(TypedDict):
     renamed: Count
 
 
-class Logged(wire.LogEntry):
+class Logged(parts.LogEntry):
     """A commit; `changes` where `--stat` asked for them, `diffs` where `--patch` or `--name-status` did."""
 
     changes: NotRequired[Tally]
-    diffs: NotRequired[list[wire.DiffEntry]]
+    diffs: NotRequired[list[parts.DiffEntry]]
 
 
 class Log(wire.Page):
@@ -160,16 +161,16 @@ class Log(wire.Page):
     logEntries: list[Logged]
 
 
-class ShownCommit(wire.LogEntry):
+class ShownCommit(parts.LogEntry):
     """A commit, and each content before and after it."""
 
-    diffs: list[wire.DiffEntry]
+    diffs: list[parts.DiffEntry]
 
 
 _ContentSides = TypedDict("_ContentSides", {"from": Content | None, "to": Content | None})
 
 
-class Moment(wire.LogEntry, _ContentSides):
+class Moment(parts.LogEntry, _ContentSides):
     """A commit that changed a content: the key that the content had after it, what happened, the names of the fields that changed."""
 
     key: Key
@@ -187,9 +188,9 @@ class History(wire.Page):
 class Diff(wire.Page):
     """The keys whose contents differ."""
 
-    effectiveFromReference: wire.Reference
-    effectiveToReference: wire.Reference
-    diffs: list[wire.DiffEntry]
+    effectiveFromReference: parts.Reference
+    effectiveToReference: parts.Reference
+    diffs: list[parts.DiffEntry]
 
 
 # -- references ---------------------------------------------------------------------------------------------------------------------------
@@ -198,26 +199,26 @@ class Diff(wire.Page):
 class References(wire.Page):
     """Branches or tags."""
 
-    references: list[wire.Reference]
+    references: list[parts.Reference]
 
 
 class DeletedReferences(TypedDict):
     """References that were deleted, where several were named; `errors` where some could not be."""
 
-    references: list[wire.Reference]
+    references: list[parts.Reference]
     errors: NotRequired[list[wire.Error]]
 
 
 class Reflog(wire.Page):
     """The moves of one reference, or of all, newest first."""
 
-    reflogEntries: list[wire.ReflogEntry]
+    reflogEntries: list[parts.ReflogEntry]
 
 
 class Undone(TypedDict):
     """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
 
-    reference: wire.Reference
+    reference: parts.Reference
     wasApplied: bool
     before: Hash | None
     after: Hash | None
@@ -230,7 +231,7 @@ class Checked(wire.Listing):
     """What is wrong with the store; `clean` where that is nothing."""
 
     clean: bool
-    problems: list[wire.Problem]
+    problems: list[parts.Problem]
 
 
 class Version(TypedDict):
@@ -294,7 +295,7 @@ class Answer(NamedTuple):
 
 
 _STAGED = Answer((Batch, wire.Committed))
-_REFERENCES = Answer((References, wire.SingleReference, DeletedReferences), wire.Reference)
+_REFERENCES = Answer((References, wire.SingleReference, DeletedReferences), parts.Reference)
 _STASH = Answer((Stash,))
 
 ANSWERS: Mapping[str, Answer] = {
@@ -313,7 +314,7 @@ ANSWERS: Mapping[str, Answer] = {
     "content show": Answer((ShownContent,)),
     "content view": Answer((ShownContent,)),
     "content history": Answer((History,), Moment),
-    "content list": Answer((Entries,), wire.Entry),
+    "content list": Answer((Entries,), parts.Entry),
     "reset": Answer((Batch,)),
     "commit": Answer((wire.Committed,)),
     "restore": _STAGED,
@@ -327,20 +328,20 @@ ANSWERS: Mapping[str, Answer] = {
     "stash drop": _STASH,
     "log": Answer((Log,), Logged),
     "show": Answer((ShownCommit, ShownContent)),
-    "diff": Answer((Diff,), wire.DiffEntry),
+    "diff": Answer((Diff,), parts.DiffEntry),
     "blame": Answer((Blame,), BlamedEntry),
     "branch": _REFERENCES,
     "tag": _REFERENCES,
     "merge": Answer((wire.Merge,)),
     "transplant": Answer((wire.Merge,)),
     "cherry-pick": Answer((wire.Merge,)),
-    "reflog": Answer((Reflog,), wire.ReflogEntry),
+    "reflog": Answer((Reflog,), parts.ReflogEntry),
     "undo": Answer((Undone,)),
     "serve": Answer(()),
     "token new": Answer((NewToken,)),
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
-    "fsck": Answer((Checked,), wire.Problem),
+    "fsck": Answer((Checked,), parts.Problem),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
     "version": Answer((Version,)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pyiceberg.catalog import LOCATION, WAREHOUSE_LOCATION, MetastoreCatalog, PropertiesUpdateSummary
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+C = TypeVar("C", IcebergTable, IcebergView)
 
 
 class NessieCatalog(MetastoreCatalog):
@@ -98,11 +100,7 @@ class NessieCatalog(MetastoreCatalog):
 
     def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
         """See PyIceberg. With `overwrite` another state of the same table keeps its content id, another table gets a new one."""
-        key = key_of(identifier)
-        with as_pyiceberg_says():
-            content = read_content(metadata_location, self.properties)
-        if not isinstance(content, IcebergTable):
-            raise ValueError(f"{metadata_location}: is the metadata of a view, not of a table")  # noqa: TRY004 - the file is wrong, no argument's type
+        key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
 
         def make(state: State) -> Change[None]:
             there = state.content(key)
@@ -130,13 +128,7 @@ class NessieCatalog(MetastoreCatalog):
 
     def drop_table(self, identifier: str | Identifier) -> None:
         """See PyIceberg. The files stay: other branches, tags and older commits have the table."""
-        key = key_of(identifier, NoSuchTableError)
-
-        def make(state: State) -> Change[None]:
-            self._need_table(state, key)
-            return Change(f"drop table {key}", [Delete(key)], None)
-
-        self._line.change(make)
+        self._drop("table", key_of(identifier, NoSuchTableError), self._need_table)
 
     def purge_table(self, identifier: str | Identifier) -> None:
         """Drop a table; no file is deleted, because only garbage collection over all references knows which of them nobody needs."""
@@ -215,11 +207,7 @@ class NessieCatalog(MetastoreCatalog):
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> View:
         """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
-        key = key_of(identifier)
-        with as_pyiceberg_says():
-            content = read_content(metadata_location, self.properties)
-        if not isinstance(content, IcebergView):
-            raise ValueError(f"{metadata_location}: is the metadata of a table, not of a view")  # noqa: TRY004 - the file is wrong, no argument's type
+        key, content = key_of(identifier), self._read(metadata_location, IcebergView)
 
         def make(state: State) -> Change[None]:
             self._check_free(state, key, view=True)
@@ -243,13 +231,7 @@ class NessieCatalog(MetastoreCatalog):
 
     def drop_view(self, identifier: str | Identifier) -> None:
         """See PyIceberg."""
-        key = key_of(identifier, NoSuchViewError)
-
-        def make(state: State) -> Change[None]:
-            self._need_view(state, key)
-            return Change(f"drop view {key}", [Delete(key)], None)
-
-        self._line.change(make)
+        self._drop("view", key_of(identifier, NoSuchViewError), self._need_view)
 
     # -- namespaces --------------------------------------------------------------------------------------------------------------
 
@@ -316,6 +298,15 @@ class NessieCatalog(MetastoreCatalog):
             _raise_existing(key, there, view=view)
         namespaces.check_parent(state, key)
 
+    def _drop(self, what: str, key: ContentKey, need: Callable[[State, ContentKey], Content]) -> None:
+        """Delete a key under which `need` finds what is dropped."""
+
+        def make(state: State) -> Change[None]:
+            need(state, key)
+            return Change(f"drop {what} {key}", [Delete(key)], None)
+
+        self._line.change(make)
+
     # -- files -------------------------------------------------------------------------------------------------------------------
 
     def _create_staged_table(  # noqa: PLR0917 - PyIceberg's signature
@@ -352,6 +343,15 @@ class NessieCatalog(MetastoreCatalog):
         location = content.metadata_location
         metadata = tables.read(content, self.properties)
         return Table(key.elements, metadata, location, self._load_file_io(metadata.properties, location), self)
+
+    def _read(self, metadata_location: str, type_: type[C]) -> C:
+        """The content that a metadata file stands for; raises `ValueError` where it is one of another type."""
+        with as_pyiceberg_says():
+            content = read_content(metadata_location, self.properties)
+        if isinstance(content, type_):
+            return content
+        view = isinstance(content, IcebergView)
+        raise ValueError(f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}")
 
     def _uuid(self, content: IcebergTable) -> object:
         """The UUID of a table; of one whose file cannot be read, something that equals nothing."""

@@ -13,24 +13,10 @@ from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.forms import CHILD_SIZE, NO_COMMIT, RECORD_SIZE, Commit, Id, Kind, Node, decode_commit, decode_node, decode_value, object_id
 from nessie_cli.kernel.history import jump_height
 from nessie_cli.kernel.keylog import marks_of
-from nessie_cli.kernel.objects import (
-    CHILD_SIZE,
-    NO_COMMIT,
-    RECORD_SIZE,
-    Commit,
-    Decoded,
-    Fetch,
-    Id,
-    Kind,
-    Node,
-    Objects,
-    decode_commit,
-    decode_node,
-    decode_value,
-    object_id,
-)
+from nessie_cli.kernel.objects import Decoded, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress, told
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
-from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Node
+from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Node
 
 LEAF_TARGET = 2048
 INNER_TARGET = 4096

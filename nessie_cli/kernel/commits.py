@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.objects import DELETED, NO_COMMIT, Commit, Id, Objects, decode_node
+from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Commit, Id, decode_node
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,9 +17,10 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
 from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.forms import NO_ID, Id, format_content_id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
-from nessie_cli.kernel.objects import NO_ID, Id, Objects, format_content_id
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
 from nessie_cli.model.progress import Progress, told
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.objects import Id, Node, Objects
+from nessie_cli.kernel.forms import Id, Node
+from nessie_cli.kernel.objects import Objects
 
 
 def divide(objects: Objects, root: Id, most: int, start: bytes = b"", stop: bytes | None = None) -> list[bytes]:

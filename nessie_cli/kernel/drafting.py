@@ -10,9 +10,10 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Node, encode_node
 from nessie_cli.kernel.history import jump_of_child
 from nessie_cli.kernel.keylog import marks_of
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Node, Objects, encode_node
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 
 INLINE_OPERATIONS = 16

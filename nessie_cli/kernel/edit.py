@@ -11,7 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli.kernel.chunker import Chunker
-from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
+from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.tree import EMPTY, Item, get, path_to
 
 Edit = tuple[bytes, bytes | None]

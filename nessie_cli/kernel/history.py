@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.objects import Objects
 
 _BOTH = 3
 """Seen from both of two sides, which are 1 and 2."""

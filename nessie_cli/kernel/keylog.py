@@ -13,8 +13,9 @@ from heapq import merge
 from typing import Any
 
 from nessie_cli.kernel.commits import operations_on
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
 from nessie_cli.kernel.history import ancestor_at
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.objects import Objects
 
 FindMarked = Callable[[bytes, int | None, int], list[tuple[int, Id]]]
 """Of a store: (mark, numbers below this or None, limit) to objects, the last written first."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.objects import Objects
 
 IsAncestor = Callable[[Id, Id], bool]
 """Whether a commit is an ancestor of another over any parents."""

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
-from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
+from nessie_cli.kernel.objects import Objects
 
 NEAR = 64
 """So many commits are looked at before the lines are: most questions are about neighbours."""

@@ -15,9 +15,10 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.decisions import Detail, Outcome, Triple
+from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
-from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
 

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import below
-from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Namespace
 
 _SEPARATOR = b"\x00"

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.decisions import Outcome, Triple
-from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, MergeBehavior
 
 Pairs = Mapping[bytes, bytes]

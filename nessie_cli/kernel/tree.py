@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from nessie_cli.kernel.objects import CHILD_SIZE, RECORD_SIZE, Id, Node, Objects
+from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node
+from nessie_cli.kernel.objects import Objects
 
 EMPTY: Id = bytes.fromhex("0de271bcf43728c88b40247da82467993e3c757d45794891b82992df81ea196b")
 """The root of the empty map: the id of a leaf without keys. It is never stored."""

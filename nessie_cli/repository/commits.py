@@ -10,7 +10,8 @@ from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import Batch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
-from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.judging import ask

@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion
+from nessie_cli.kernel.forms import Id, type_name
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import Id, Objects, type_name
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey
 
 

@@ -14,9 +14,10 @@ from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, Stor
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commits import from_micros, root_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Objects
+from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,

@@ -14,9 +14,10 @@ from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.decisions import Detail, Outcome, Triple
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.merging import Wishes, combine
-from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.model.progress import Progress, told

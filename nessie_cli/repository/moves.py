@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved
+from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import Id
 from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, check_new_reference_name
 from nessie_cli.repository import protection
 from nessie_cli.repository.circumstances import Circumstances

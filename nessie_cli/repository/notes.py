@@ -12,7 +12,7 @@ from zlib import crc32
 
 from msgspec import MsgspecError, msgpack
 
-from nessie_cli.kernel.objects import NO_COMMIT, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 
 VERSION = 1
 """To be counted up where facts of another meaning or of a mended defect are written: those of other versions are ignored."""

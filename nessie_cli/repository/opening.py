@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.objects import NO_COMMIT
+from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances

@@ -9,9 +9,10 @@ from typing import TypeVar
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, format_content_id, type_name
 from nessie_cli.kernel.keylog import FindMarked, touching
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects, format_content_id, type_name
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,

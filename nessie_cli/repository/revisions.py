@@ -6,7 +6,8 @@ from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commits import micros
-from nessie_cli.kernel.objects import NO_COMMIT, Id, Kind, Objects
+from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.store.base import Store, StoredReference
 

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history, leaping, tree
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
+from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Commit, Id
 from nessie_cli.kernel.keylog import LARGE, FindMarked, mark_of, marked
 from nessie_cli.kernel.keys import below, encode_key
-from nessie_cli.kernel.objects import DELETED, NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
 from nessie_cli.repository.base import Sieve, Walk
 from nessie_cli.repository.reading import log_entry

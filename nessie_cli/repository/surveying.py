@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commits import meta_of
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceMetadata, ReferenceType
 from nessie_cli.repository.notes import Facts, Notes
 

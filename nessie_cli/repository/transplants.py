@@ -11,8 +11,9 @@ from nessie_cli.kernel.commits import meta_of, operations_of, root_of
 from nessie_cli.kernel.decisions import Outcome, Triple
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.merging import Wishes, combine
-from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.repository.base import MergeOptions

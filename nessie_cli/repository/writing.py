@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel import history
+from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind, format_content_id
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Kind, Objects, format_content_id
+from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.reading import last_change

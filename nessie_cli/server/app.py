@@ -58,6 +58,8 @@ READERS = 3
 """Reading threads. Python runs one at a time; the others are for the moments in which the store reads its file."""
 LARGE = 1 << 18
 """Bytes of a body from which on its write gets a transaction of its own, so that small ones beside it do not wait for it."""
+UNPACKERS = 1
+"""Threads that read large bodies, and unpack compressed ones: those wait for each other, and nobody else for them."""
 
 _encode = json.Encoder().encode
 _CONTENT_TYPE = (b"content-type", JSON)
@@ -102,12 +104,14 @@ class Server:
         self._log = parts.log
         self._answers = Answers(catalog.repository)
         self._readers = Readers(READERS)
+        self._unpackers = Readers(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, turn=parts.turn, most_waiting=parts.limits.writes)
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
         self._writer.close()
-        self._readers.close()
+        for threads in (self._unpackers, self._readers):
+            threads.close()
         if self._log is not None:
             self._log.close()
 
@@ -215,19 +219,23 @@ class Server:
         exchange.route = match.route.path
         if not accepts_json(headers):
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
+        body = b""
         if match.route.body:
             check_content_type(headers)
             body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING))
             exchange.received = len(body)
-        elif match.route.writes:
-            body = b""
-        else:
+        elif not match.route.writes:
             return await self._read(exchange, match, headers, (catalog, callers))
         call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body)
-        prepare = partial(self._prepare, call, headers)
+        prepare: Callable[[], Any] = partial(self._prepare, call, headers)
+        large = len(body) >= LARGE
+        if large or header(headers, b"content-encoding"):
+            # The call lets go of the body as soon as it is read.
+            del body
+            large, prepare = await self._unpackers.submit(prepare) >= LARGE, _nothing
         if match.route.writes:
             answer = partial(self._answered, exchange, headers)
-            reply: Reply = await self._writer.submit(Write(prepare, partial(_handled, match, call), answer, large=len(body) >= LARGE))
+            reply: Reply = await self._writer.submit(Write(prepare, partial(_handled, match, call), answer, large=large))
             return reply
         return await self._readers.submit(partial(self._run, exchange, match, call, headers, prepare))
 
@@ -247,11 +255,13 @@ class Server:
             self._answers.keep(wanted, version, reply)
         return reply
 
-    def _prepare(self, call: Call, headers: Headers) -> None:
-        """Read the body of a call as JSON; on a thread, before anything of the store is held."""
-        call.take(decompress(call.body, headers, self.limits))
+    def _prepare(self, call: Call, headers: Headers) -> int:
+        """Read the body of a call as JSON; on a thread, before anything of the store is held. Returns the bytes of its text."""
+        body = decompress(call.body, headers, self.limits)
+        call.take(body)
+        return len(body)
 
-    def _run(self, exchange: Exchange, match: Match, call: Call, headers: Headers, prepare: Callable[[], None] | None = None) -> Reply:
+    def _run(self, exchange: Exchange, match: Match, call: Call, headers: Headers, prepare: Callable[[], object] | None = None) -> Reply:
         """Run a handler that reads; on a thread."""
         try:
             if prepare is not None:
@@ -265,6 +275,10 @@ class Server:
         if isinstance(found, Exception):
             return failure(found, headers, exchange)
         return compressed(reply_of(found), headers)
+
+
+def _nothing() -> None:
+    """What is left to be prepared of a body that has been read already."""
 
 
 def _handled(match: Match, call: Call) -> Answer:

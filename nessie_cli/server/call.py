@@ -15,6 +15,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER
@@ -22,6 +23,8 @@ from nessie_cli.wire.extensions import HEADER
 _INT32 = range(-(2**31), 2**31)
 _DIGITS = 11
 _OURS = HEADER.lower().encode()
+MOST_VALUES = 4_000_000
+"""JSON values of one body, counted by its commas and brackets: small ones take many times the memory of their text."""
 
 
 class Catalog(NamedTuple):
@@ -144,21 +147,16 @@ class Call:
             self.json()
 
     def json(self) -> Any:
-        """The body's JSON value; None for an empty one and for null. Read once."""
+        """The body's JSON value; None for an empty one and for null. Read once; the body itself is let go of then."""
         if self._json is _UNREAD:
-            self._json = self._read_json()
+            body, self.body = self.body, b""
+            try:
+                self._json = _read_json(body)
+            except InvalidInput as error:
+                self._json = error.with_traceback(None)
+        if isinstance(self._json, InvalidInput):
+            raise self._json
         return self._json
-
-    def _read_json(self) -> Any:
-        text = self.body.removeprefix(b"\xef\xbb\xbf")
-        if not text.strip():
-            return None
-        try:
-            return _decode(text if text[:1] in _FIRST_BYTES and text[1:2] != b"\0" else _as_utf8(text))
-        except RecursionError:
-            raise InvalidInput("body: is nested too deeply") from None
-        except (DecodeError, UnicodeDecodeError, ValueError) as error:
-            raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
 
     def needed_json(self, parameter: str) -> Any:
         """The body's JSON value, which has to be there."""
@@ -170,6 +168,22 @@ class Call:
 
 _UNREAD = object()
 _decode = json.Decoder().decode
+
+
+def _read_json(body: bytes) -> Any:
+    text = body.removeprefix(b"\xef\xbb\xbf")
+    if not text.strip():
+        return None
+    if len(text) > MOST_VALUES and sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise HttpFault(413, f"body: has more than {MOST_VALUES:,} values", "BAD_REQUEST")
+    try:
+        return _decode(text if text[:1] in _FIRST_BYTES and text[1:2] != b"\0" else _as_utf8(text))
+    except RecursionError:
+        raise InvalidInput("body: is nested too deeply") from None
+    except (DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
+
+
 _FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
 
 

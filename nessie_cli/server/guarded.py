@@ -11,42 +11,24 @@ from typing import Self
 
 from msgspec import structs
 
-from nessie_cli.errors import AmbiguousHash, CommitNotFound, MergeConflict, NotAllowed, ReferenceNotFound
+from nessie_cli.errors import MergeConflict, NotAllowed
 from nessie_cli.model import (
-    NO_ANCESTOR,
     CommitMeta,
     CommitResult,
-    Content,
-    ContentKey,
     Delete,
-    DiffEntry,
-    Entry,
-    KeyRange,
-    LogEntry,
     MergeResult,
     Operation,
     Problem,
     Put,
     Reference,
     ReferenceType,
-    ReflogEntry,
-    RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, MergeOptions, Repository, Revision
+from nessie_cli.repository.base import MergeOptions, Repository, Revision
 from nessie_cli.repository.judging import Acting, Judge, KeyChange
 from nessie_cli.server import rules
-from nessie_cli.server.rights import Rights
-from nessie_cli.server.sight import Sight
-from nessie_cli.wire.extensions import SETTINGS
+from nessie_cli.server.guarded_reading import GuardedReading, config_type
 
 NO_OPTIONS = MergeOptions()
-CONFIG_OBJECT = "repository-config."
-"""What the names of settings begin with that keep configuration objects."""
-
-
-def config_type(setting: str) -> str:
-    """The type of configuration that rules know a setting by."""
-    return setting.removeprefix(CONFIG_OBJECT) if setting.startswith(CONFIG_OBJECT) else SETTINGS
 
 
 def require_config(repository: Repository, type_: str) -> None:
@@ -55,77 +37,19 @@ def require_config(repository: Repository, type_: str) -> None:
         repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
 
 
-class GuardedRepository:
+class GuardedRepository(GuardedReading):
     """A `Repository` for one request of one caller."""
 
-    def __init__(self, repository: Repository, rights: Rights) -> None:
-        self.rights = rights
-        self._inner = repository
-        self._sight = Sight(repository, rights)
-
-    @property
-    def url(self) -> str:
-        """Where the repository is."""
-        return self._inner.url
-
-    def _see(self, name: str) -> None:
-        self.rights.require(rules.VIEW_REFERENCE, name)
-
-    def _at(self, revision: Revision) -> tuple[str, str]:
-        """(hash of a revision, the reference through which it is seen); raises `NotAllowed` where the caller sees it through none."""
-        found = self.resolve(revision)
-        return found.hash, self._sight.through(found.hash)
+    def _acting(self, judge: Judge | None = None) -> Repository:
+        assert isinstance(self._inner, Acting)
+        return self._inner.acting_as(self.rights.caller.name, judge)
 
     # -- references --------------------------------------------------------------------------------------------------------------
-
-    def config(self) -> RepositoryConfig:
-        """See `Repository`; without the settings that the caller may not read."""
-        found = self._inner.config()
-        may_read = {type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_) for type_ in map(config_type, found.settings)}
-        return structs.replace(found, settings={name: value for name, value in found.settings.items() if may_read[config_type(name)]})
 
     def put_setting(self, name: str, value: str | None) -> str | None:
         """See `Repository`."""
         self.rights.require(rules.UPDATE_REPOSITORY_CONFIG, config=config_type(name))
         return self._inner.put_setting(name, value)
-
-    def resolve(self, revision: Revision) -> Reference:
-        """See `Repository`; a hash is resolved where the caller sees its commit."""
-        try:
-            found = self._inner.resolve(revision)
-        except AmbiguousHash as error:
-            raise self._fewer(error, revision) from None
-        except ReferenceNotFound as error:
-            self._see(error.name)
-            raise
-        if found.name:
-            self._see(found.name)
-            self._sight.name(self._inner.reference(found.name))
-        if found.hash != NO_ANCESTOR:
-            through = self._sight.through(found.hash)
-            if not self.rights.may(rules.VIEW_REFERENCE, through):
-                # Of a commit that was not named whole the caller does not learn that it exists.
-                raise self.rights.refusal(rules.VIEW_REFERENCE, through) if found.hash in str(revision) else _no_commit(revision)
-        return found
-
-    def _fewer(self, error: AmbiguousHash, revision: Revision) -> Exception:
-        """The error for a shortened hash, told only the candidates that the caller sees."""
-        seen = [pair for pair in error.candidates if self.rights.may(rules.VIEW_REFERENCE, self._sight.through(pair[0]))]
-        return AmbiguousHash(f"{revision} is the beginning of several hashes", seen) if seen else _no_commit(revision)
-
-    def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`. Whether a reference exists is told only to those who may view it."""
-        self._see(name)
-        found = self._inner.reference(name, metadata=metadata)
-        self._see(found.name)
-        self._sight.name(found)
-        return found
-
-    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
-        """See `Repository`; those that the caller may view."""
-        for found in self._inner.references(type, prefix=prefix, start=start, metadata=metadata):
-            if self.rights.may(rules.VIEW_REFERENCE, found.name):
-                yield found
 
     def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
         """See `Repository`; the caller has to see the commit."""
@@ -153,144 +77,7 @@ class GuardedRepository:
         self.rights.require(rules.DELETE_REFERENCE, name)
         return self._acting().delete_reference(name, expected_hash=expected_hash)
 
-    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; of references that the caller may view and whose history, or reflog, it may see."""
-        count = 0
-        for entry in self._inner.reflog(name):
-            if limit is not None and count >= limit:
-                return
-            if not self._may_see_past(entry.reference):
-                continue
-            count += 1
-            for hash_ in (entry.before, entry.after):
-                if hash_ is not None:
-                    self._sight.show(hash_, entry.reference)
-            yield entry
-
-    def _may_see_past(self, name: str) -> bool:
-        may = self.rights.may
-        return may(rules.VIEW_REFERENCE, name) and (may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name))
-
-    # -- history -----------------------------------------------------------------------------------------------------------------
-
-    def _listed(self, start: Revision) -> tuple[str, str]:
-        hash_, through = self._at(start)
-        self.rights.require(rules.LIST_COMMIT_LOG, through)
-        return hash_, through
-
-    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
-        """See `Repository`; with those operations whose contents the caller may see."""
-        hash_, through = self._listed(start)
-        found = self._inner.log(f"@{hash_}", until=until, operations=operations, all_parents=all_parents)
-        return self._without_hidden(found, through)
-
-    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`."""
-        hash_, through = self._listed(start)
-        hidden = [f"@{self._at(revision)[0]}" for revision in exclude]
-        return self._without_hidden(self._inner.log_excluding(f"@{hash_}", hidden, operations=operations), through)
-
-    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`; the caller has to be allowed to know the key."""
-        hash_, through = self._listed(start)
-        if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
-            raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
-        return self._without_hidden(self._inner.log_of_key(f"@{hash_}", key, operations=operations), through)
-
-    def commit_at(self, revision: Revision) -> LogEntry:
-        """See `Repository`, and `log`; what is said about the HEAD of a reference is told to whoever may view it."""
-        hash_, through = self._at(revision)
-        return self._shown(self._inner.commit_at(f"@{hash_}"), through)
-
-    def _without_hidden(self, entries: Iterator[LogEntry], through: str) -> Iterator[LogEntry]:
-        return (self._shown(entry, through) for entry in entries)
-
-    def _shown(self, entry: LogEntry, through: str) -> LogEntry:
-        if not entry.operations:
-            return entry
-        return structs.replace(entry, operations=tuple(found for found in entry.operations if self._may_see(found, through)))
-
-    def _may_see(self, operation: Operation, through: str) -> bool:
-        if isinstance(operation, Put):
-            return self._may_read(through, operation.key, operation.content)
-        return self.rights.may_somehow(rules.READ_CONTENT_KEY, through, operation.key)
-
-    def _may_read(self, through: str, key: ContentKey, content: Content | None) -> bool:
-        """Whether the caller may know a key and the content under it; None is nothing to know."""
-        if content is None:
-            return True
-        type_ = content.type_name
-        return self.rights.may(rules.READ_CONTENT_KEY, through, key, type_) and self.rights.may(rules.READ_ENTITY_VALUE, through, key, type_)
-
-    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`."""
-        return next((entry.meta for entry in self.log_of_key(at, key)), None)
-
-    def merge_base(self, a: Revision, b: Revision) -> str:
-        """See `Repository`."""
-        return self._inner.merge_base(f"@{self._at(a)[0]}", f"@{self._at(b)[0]}")
-
-    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
-        """See `Repository`."""
-        return self._inner.is_ancestor(f"@{self._at(ancestor)[0]}", f"@{self._at(descendant)[0]}")
-
-    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
-        """See `Repository`."""
-        return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
-
     # -- contents ----------------------------------------------------------------------------------------------------------------
-
-    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
-        """See `Repository`; keys that the caller may know, with contents those that it may read."""
-        hash_, through = self._at(at)
-        self.rights.require(rules.READ_ENTRIES, through)
-        needed = (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE) if content else (rules.READ_CONTENT_KEY,)
-
-        def may_see(entry: Entry) -> bool:
-            return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
-
-        return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
-
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """See `Dividing`; where to cut is told by keys that the caller may know."""
-        hash_, through = self._at(at)
-        self.rights.require(rules.READ_ENTRIES, through)
-        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix) if isinstance(self._inner, Dividing) else []
-        return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
-
-    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`; raises `NotAllowed` when one of the keys may not be read, whether there is something or not."""
-        hash_, through = self._at(at)
-        wanted = list(keys)
-        found = self._inner.contents(f"@{hash_}", wanted)
-        for key in wanted:
-            content = found.get(key)
-            if content is not None:
-                self.rights.require(rules.READ_ENTITY_VALUE, through, key, content.type_name)
-            elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
-                raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return found
-
-    def content(self, at: Revision, key: ContentKey) -> Content:
-        """See `Repository`, and `contents`."""
-        return self.contents(at, [key]).get(key) or self._inner.content(at, key)
-
-    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
-        """See `Repository`; keys whose contents the caller may read on both sides."""
-        left, right = self._at(before), self._at(after)
-        for _, through in (left, right):
-            self.rights.require(rules.READ_ENTRIES, through)
-
-        def may_see(entry: DiffEntry) -> bool:
-            return self._may_read(left[1], entry.key, entry.before) and self._may_read(right[1], entry.key, entry.after)
-
-        return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
-
-    # -- writing -----------------------------------------------------------------------------------------------------------------
-
-    def _acting(self, judge: Judge | None = None) -> Repository:
-        assert isinstance(self._inner, Acting)
-        return self._inner.acting_as(self.rights.caller.name, judge)
 
     def _may_commit(self, branch: str, request_id: str | None = None) -> None:
         self._see(branch)
@@ -399,7 +186,3 @@ def _needed(change: KeyChange) -> list[tuple[str, str]]:
     if change.same and change.before == change.after:
         return [(rules.UPDATE_ENTITY, change.after)]
     return [(rules.DELETE_ENTITY, change.before), (rules.CREATE_ENTITY, change.after)]
-
-
-def _no_commit(revision: Revision) -> CommitNotFound:
-    return CommitNotFound(f"Commit '{revision}' not found", str(revision))

@@ -24,6 +24,11 @@ HEARD_FOR, SILENCE = 20.0, 2.0
 """Seconds for which a client that is refused is heard out at most, and seconds without a byte after which it has said everything."""
 COMPRESSED_FROM = 2048
 """Answers of so many bytes are compressed for clients that take gzip."""
+MOST_CODINGS = 2
+"""Content codings of one body, one within the other: each is a work of its own."""
+_FED, _UNFOLDED = 1 << 16, 1 << 20
+"""Bytes of a compressed body that are looked at in one step, and what one step makes of them at most."""
+_UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
 
 
 class Limits(NamedTuple):
@@ -87,7 +92,7 @@ def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """Refuse a body that is announced as anything but JSON; one that is not announced is taken for JSON."""
     announced = header(headers, b"content-type")
     if announced and announced != JSON and announced.partition(b";")[0].strip().lower() != JSON:
-        raise HttpFault(415, "HTTP 415 Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE")
+        raise HttpFault(415, "HTTP 415 Unsupported Media Type", _UNSUPPORTED)
 
 
 def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -110,30 +115,52 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
-    """The body without its content coding; raises for one that is damaged, unknown, or becomes too large."""
+    """The body without its content codings; raises for one that is damaged, unknown, or becomes too large.
+
+    What becomes too large costs at most the time of what is allowed: it is given up in the step that goes beyond that.
+    """
     announced = header(headers, b"content-encoding")
     codings = [coding.strip() for coding in announced.lower().split(b",") if coding.strip()] if announced else []
+    if len(codings) > MOST_CODINGS:
+        raise HttpFault(415, f"content-encoding: has {len(codings)} codings, one within the other; at most {MOST_CODINGS} are taken", _UNSUPPORTED)
     for coding in reversed(codings):
         if coding in (b"gzip", b"x-gzip", b"deflate"):
             body = _inflate(body, limits.decompressed) if body else body
         elif coding != b"identity":
-            raise HttpFault(415, f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are", "UNSUPPORTED_MEDIA_TYPE")
+            raise HttpFault(415, f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are", _UNSUPPORTED)
     return body
 
 
 def _inflate(body: bytes, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    for part in _inflated(body):
+        size += len(part)
+        if size > most:
+            # The error holds this frame for a while, and should not hold what it is about.
+            del part, parts
+            raise too_large(f"decompressed is larger than {most} bytes")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _inflated(body: bytes) -> Iterator[bytes]:
+    """What a compressed body becomes, some of it in each step; several compressed pieces behind each other are one, as RFC 1952 says."""
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
     try:
-        data = inflater.decompress(body, most + 1)
+        for start in range(0, len(body), _FED):
+            rest = body[start : start + _FED]
+            while rest:
+                if inflater.eof:
+                    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                yield inflater.decompress(rest, _UNFOLDED)
+                rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        while not inflater.eof and (more := inflater.decompress(b"", _UNFOLDED)):
+            yield more
     except zlib.error as error:
         raise HttpFault(400, f"body: cannot be decompressed: {error}", "BAD_REQUEST") from None
-    if len(data) > most:
-        # The error holds this frame for a while, and should not hold what it is about.
-        del data
-        raise too_large(f"decompressed is larger than {most} bytes")
     if not inflater.eof:
         raise HttpFault(400, "body: the compressed data ends too early", "BAD_REQUEST")
-    return data
 
 
 def too_large(problem: str) -> HttpFault:

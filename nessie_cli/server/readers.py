@@ -25,14 +25,14 @@ class _Job(NamedTuple):
 
 
 class Readers:
-    """A few threads that take functions from one queue, first come, first served."""
+    """A few threads that take functions from one queue, first come, first served; `name` is theirs."""
 
     # A thread pool of the standard library does the same with two futures, three locks and four more calls for each function; here most functions
     # take less time than that.
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, name: str = "reader") -> None:
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads = [threading.Thread(target=self._run, name=f"reader-{number}", daemon=True) for number in range(threads)]
+        self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
         for thread in self._threads:
             thread.start()
 

@@ -75,12 +75,16 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        ended = False
-        while not ended:
-            taken = self._take()
-            ended = taken[-1] is None
-            for group in _groups([one for one in taken if one is not None]):
-                deliver(self._write(group))
+        # A function for each round: nothing of what was written stays alive while the thread waits for more.
+        while self._round():
+            pass
+
+    def _round(self) -> bool:
+        """Write what waits, and answer it; False once the end has come."""
+        taken = self._take()
+        for group in _groups([one for one in taken if one is not None]):
+            deliver(self._write(group))
+        return taken[-1] is not None
 
     def _take(self) -> list[_Waiting | None]:
         """Everything that waits, or the first that comes; None stands for the end."""

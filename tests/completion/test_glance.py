@@ -11,7 +11,7 @@ from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Names
 from nessie_cli.cli.completion import catalog, keys
 from nessie_cli.cli.resolutions import TYPE_OPTION
 from nessie_cli.kernel import glance
-from nessie_cli.kernel.objects import Kind, decode_commit
+from nessie_cli.kernel.forms import Kind, decode_commit
 from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD
 from nessie_cli.repository.local import DEFAULT_BRANCH, LocalRepository
 from nessie_cli.repository.opening import create

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.kernel import chunker, drafting, keylog, objects
+from nessie_cli.kernel import chunker, drafting, forms, keylog
 from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.store import STORE_FORMAT, codec, sqlite_schema
 from tests import test_architecture as architecture
@@ -69,8 +69,8 @@ def test_every_library_has_its_reason() -> None:
     [
         f"format version is {STORE_FORMAT}.",
         NO_ANCESTOR,
-        f"id of the value 32 | {objects.RECORD_SIZE} |",
-        f"last key of the child | {objects.CHILD_SIZE} |",
+        f"id of the value 32 | {forms.RECORD_SIZE} |",
+        f"last key of the child | {forms.CHILD_SIZE} |",
         f"{chunker.LEAF_TARGET} for level 0 and {chunker.INNER_TARGET} above",
         f"up to {drafting.INLINE_OPERATIONS} as the bytes",
         f"more than {keylog.MARKED_OPERATIONS} operations",

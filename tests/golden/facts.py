@@ -7,20 +7,9 @@ from typing import Any
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.forms import NO_COMMIT, RECORD_SIZE, Commit, Kind, Node, encode_commit, encode_node, encode_value, object_id
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import (
-    NO_COMMIT,
-    RECORD_SIZE,
-    Cache,
-    Commit,
-    Kind,
-    Node,
-    Objects,
-    encode_commit,
-    encode_node,
-    encode_value,
-    object_id,
-)
+from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import Content, Delete, Operation, Put
 from nessie_cli.repository.base import Repository
 from tests.golden.story import CONTENTS, KEYS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from nessie_cli.kernel.objects import RECORD_SIZE, Decoded, Objects
+from nessie_cli.kernel.forms import RECORD_SIZE
+from nessie_cli.kernel.objects import Decoded, Objects
 
 State = dict[bytes, bytes]
 

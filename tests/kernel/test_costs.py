@@ -11,8 +11,9 @@ import pytest
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build, edit
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import NO_COMMIT, Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap, record
 

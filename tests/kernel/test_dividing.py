@@ -9,7 +9,7 @@ import pytest
 
 from nessie_cli.kernel.dividing import divide
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.objects import Id
+from nessie_cli.kernel.forms import Id
 from tests.kernel.heap import Heap, record
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import msgpack
 
-from nessie_cli.kernel.objects import decode_commit, decode_node, decode_value
+from nessie_cli.kernel.forms import decode_commit, decode_node, decode_value
 from nessie_cli.repository.opening import connect, create
 from tests.golden.facts import COMMIT, objects, readable
 from tests.golden.make_store import HERE, LATER

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.drafting import Stamp, draft_commit
-from nessie_cli.kernel.objects import NO_COMMIT, Commit, Id, Objects
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap
 

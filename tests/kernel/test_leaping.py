@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_cli.kernel import history, leaping
+from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import NO_COMMIT
 from tests.kernel.test_history import PICKS, Graph, laws
 
 FOREVER = 10**9

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keylog import MERGE
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import NO_COMMIT, Decoded, Id, Objects
+from nessie_cli.kernel.objects import Decoded, Objects
 from tests.kernel.test_history import PICKS, Graph, laws
 
 

@@ -14,7 +14,7 @@ from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.chunker import LEAF_TARGET, Chunker
 from nessie_cli.kernel.edit import build, edit
-from nessie_cli.kernel.objects import RECORD_SIZE, Id, Kind, Node, decode_node, encode_node, object_id
+from nessie_cli.kernel.forms import RECORD_SIZE, Id, Kind, Node, decode_node, encode_node, object_id
 from tests.kernel.heap import KINDS, Heap, State, key_set, record, state
 
 SIZES = st.sampled_from([0, 1, 2, 3, 7, 20, 40, 41, 100, 333, 1000, 5000])

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import requests
 
-from tests.original.jar import VERSION, Unavailable, jar
+from tests.maven import Unavailable
+from tests.original.jar import VERSION, jar
 from tests.original.java import java
 
 PATIENCE = 180

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-TLS = Path(__file__).with_name("tls")
+from tests.remote.tls import TLS
+
 PATIENCE = 60
 
 
@@ -112,7 +112,7 @@ def forward(url: str, request: Request, without: tuple[str, ...] = ()) -> Answer
 
 
 def server_tls(*, client_certificates: bool = False) -> ssl.SSLContext:
-    """TLS with the certificate of `tls/`; with `client_certificates` clients need one of its CA."""
+    """TLS with the certificate of `tls`; with `client_certificates` clients need one of its CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "server.pem", TLS / "server.key")
     if client_certificates:

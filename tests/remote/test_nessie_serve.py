@@ -9,7 +9,7 @@ import pytest
 from nessie_cli import create
 from tests.manners.screen import Forker, Running
 from tests.remote.issuer import CLIENT, Issuer
-from tests.remote.listening import TLS
+from tests.remote.tls import TLS
 from tests.server.processes import started
 from tests.transcripts.conftest import Nessie
 
@@ -23,10 +23,7 @@ def store(tmp_path: Path) -> str:
 
 def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(nessie: Nessie, store: str, tmp_path: Path) -> None:
     token = nessie.ok("token", "new", "ann", "--file", str(tmp_path / "tokens")).out.split()[-1]
-    key = tmp_path / "server.key"
-    key.write_bytes((TLS / "server.key").read_bytes())
-    key.chmod(0o600)
-    tls = ("--tls-cert", str(TLS / "server.pem"), "--tls-key", str(key), "--tls-client-ca", str(TLS / "ca.pem"))
+    tls = ("--tls-cert", str(TLS / "server.pem"), "--tls-key", str(TLS / "server.key"), "--tls-client-ca", str(TLS / "ca.pem"))
     with started("--store", store, "--tokens", str(tmp_path / "tokens"), *tls) as (_, url):
         env = {
             "NESSIE_ENDPOINT": url,

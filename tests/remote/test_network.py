@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.remote.issuer import CLIENT, SECRET, Issuer
-from tests.remote.listening import TLS, Answer, Request, forward, listening, server_tls
+from tests.remote.listening import Answer, Request, forward, listening, server_tls
 from tests.remote.proxy import Proxy, proxying
+from tests.remote.tls import PASSWORD, TLS
 from tests.transcripts.conftest import Nessie
 
 CA = {"NESSIE_CA_FILE": str(TLS / "ca.pem")}
@@ -75,11 +76,11 @@ def test_a_client_without_a_certificate_is_told_that_it_needs_one(nessie: Nessie
 
 def test_an_encrypted_key_is_opened_by_its_password(nessie: Nessie, server: str, tmp_path: Path) -> None:
     password = tmp_path / "password"
-    password.write_text("opensesame\n")
+    password.write_text(f"{PASSWORD}\n")
     password.chmod(0o600)
     encrypted = {**CA, **CLIENT_FILES, "NESSIE_KEY_FILE": str(TLS / "client-encrypted.key")}
     with secure(server, client_certificates=True) as url:
-        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD": "opensesame"})
+        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD": PASSWORD})
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD_FILE": str(password)})
         assert "the key is encrypted; NESSIE_KEY_PASSWORD" in refused(nessie, url, encrypted, code=2)
         assert "the wrong password" in refused(nessie, url, {**encrypted, "NESSIE_KEY_PASSWORD": "sesame"}, code=2)

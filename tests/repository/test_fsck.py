@@ -12,7 +12,7 @@ from msgspec import structs
 
 from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.objects import Commit, Id, Kind, Node, decode_commit, decode_node, encode_commit, encode_node, object_id
+from nessie_cli.kernel.forms import Commit, Id, Kind, Node, decode_commit, decode_node, encode_commit, encode_node, object_id
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.kernel.objects import decode_node
+from nessie_cli.kernel.forms import decode_node
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.lineage import Lineages
-from nessie_cli.kernel.objects import NO_COMMIT, Id
 from nessie_cli.repository import notes, reading
 from nessie_cli.repository.surveying import Survey
 from tests.kernel.test_history import PICKS, Graph, laws

@@ -56,10 +56,21 @@ class Authority:
         made = builder.add_extension(x509.ExtendedKeyUsage([use]), critical=False).sign(self._key, hashes.SHA256())
         found = Files(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         found.certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-        encryption = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
-        found.key.touch(0o600)
-        found.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption))
+        _write_key(found.key, key, password)
         return found
+
+
+def encrypted(key: Path, copy: Path, password: str) -> None:
+    """Write a key once more, encrypted."""
+    found = serialization.load_pem_private_key(key.read_bytes(), None)
+    assert isinstance(found, ec.EllipticCurvePrivateKey)
+    _write_key(copy, found, password)
+
+
+def _write_key(file: Path, key: ec.EllipticCurvePrivateKey, password: str) -> None:
+    encryption = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
+    file.touch(0o600)
+    file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption))
 
 
 def _named(name: str) -> x509.Name:

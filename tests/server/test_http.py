@@ -8,8 +8,10 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
+from nessie_cli.server.call import MOST_VALUES, Call, Catalog
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
@@ -65,6 +67,38 @@ def test_a_bomb_is_refused_before_it_unfolds():
     nested = gzip.compress(gzip.compress(bytes(50_000_000)))
     with pytest.raises(HttpFault):
         decompress(nested, [(b"content-encoding", b"gzip, gzip")], Limits(decompressed=1_000_000))
+
+
+def test_what_is_compressed_comes_out_whole_in_whatever_pieces_it_was():
+    text = bytes(range(256)) * 20_000
+    for packed in (gzip.compress(text, 1), gzip.compress(text[:3_000_000], 0) + gzip.compress(text[3_000_000:]), gzip.compress(gzip.compress(text))):
+        codings = b"gzip, gzip" if len(packed) < 30_000 else b"gzip"
+        assert decompress(packed, [(b"content-encoding", codings)], Limits()) == text
+    with pytest.raises(HttpFault, match="ends too early"):
+        decompress(gzip.compress(text)[:-1], [(b"content-encoding", b"gzip")], Limits())
+    with pytest.raises(HttpFault, match="3 codings") as refused:
+        decompress(gzip.compress(b"{}"), [(b"content-encoding", b"gzip, gzip, gzip")], Limits())
+    assert refused.value.status == 415
+
+
+def test_a_bomb_waits_in_no_line_of_writes():
+    parts = Parts(Limits(decompressed=100_000, writes=0))
+    with connect("memory:") as repository, serving(app=application(repository, parts)) as url:
+        client = Client(url)
+        path, headers = f"/api/v2/trees/main@{EMPTY}/history/commit", {"content-encoding": "gzip"}
+        assert client.send("POST", path, raw=gzip.compress(b" " * 200_000), headers=headers).status == 413
+        assert client.send("POST", path, raw=gzip.compress(b" " * 50_000), headers=headers).status == 503
+        client.close()
+
+
+def test_a_body_of_very_many_values_is_refused_before_they_are_made():
+    with connect("memory:") as repository:
+        call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
+        call.take(b"[" + b"0," * MOST_VALUES + b"0]")
+    assert call.body == b"", "the text is let go of"
+    with pytest.raises(HttpFault, match="4,000,000 values") as refused:
+        call.json()
+    assert refused.value.status == 413
 
 
 def test_a_body_that_is_too_large_is_refused_announced_or_not():

@@ -1,7 +1,10 @@
 """Many writes at once: one transaction for many of them, each answered on its own, and none is lost or starved."""
 
 import asyncio
+import gc
 import threading
+import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -92,6 +95,29 @@ def test_a_large_write_goes_alone():
         assert group.sizes == [2, 2]
 
     run(scenario)
+
+
+class Body:
+    """Something that can be seen to be gone."""
+
+
+def test_what_was_written_does_not_live_until_the_next_write_comes():
+    async def main(writer):
+        body = Body()
+        await writer.submit(write(lambda body=body: body))
+        return weakref.ref(body)
+
+    writer = Writer(Group())
+    gc.disable()
+    try:
+        seen, end = asyncio.run(main(writer)), time.monotonic() + 60
+        # The thread that has answered may still be about to forget.
+        while seen() is not None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        gc.enable()
+        writer.close()
 
 
 def test_who_comes_when_too_many_wait_is_asked_to_come_again():

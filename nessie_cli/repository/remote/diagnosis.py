@@ -13,8 +13,9 @@ from msgspec import structs
 from nessie_cli.kernel.committing import Applied, Batch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import commit_message, describe
 from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
-from nessie_cli.kernel.objects import Id, Objects
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, Delete, KeyRange, Namespace, Operation
 from nessie_cli.repository.remote.history import at_hash
 from nessie_cli.repository.remote.reading import RemoteReading

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from nessie_cli.errors import ContentNotFound
-from nessie_cli.kernel.objects import Kind, encode_value, object_id
+from nessie_cli.kernel.forms import Kind, encode_value, object_id
 from nessie_cli.model import Content, ContentKey, DiffEntry, Entry, KeyRange
 from nessie_cli.repository.base import ALL_KEYS, Revision
 from nessie_cli.repository.remote.history import RemoteHistory, at_hash

@@ -1,0 +1,206 @@
+"""Canonical bytes and ids of the three kinds of objects.
+
+An id is the SHA-256 of a domain prefix (format and kind) and the object's raw bytes; raw bytes are MessagePack arrays, so every field is framed
+by its length. How the bytes are packed on disk is the store's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from functools import cache
+from itertools import chain
+from struct import Struct as Packing
+from typing import Any, Protocol
+
+from msgspec import Struct, msgpack
+from msgspec import json as msgspec_json
+
+from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
+
+Id = bytes
+
+NO_COMMIT: Id = bytes.fromhex(NO_ANCESTOR)
+"""The id of the empty history."""
+
+
+class _Digest(Protocol):
+    def digest(self) -> bytes: ...
+
+
+class Kind(IntEnum):
+    """What an object is. The number is part of every id."""
+
+    VALUE = 1
+    NODE = 2
+    COMMIT = 3
+
+
+_DOMAIN = [b"nessie\x00\x01" + bytes([kind]) for kind in range(len(Kind) + 1)]
+
+
+def object_id(kind: Kind, data: bytes) -> Id:
+    """The id of an object of this kind with these raw bytes."""
+    return _sha256()(_DOMAIN[kind] + data).digest()
+
+
+@cache
+def _sha256() -> Callable[[bytes], _Digest]:
+    # hashlib loads OpenSSL; a command that only reads does without.
+    from hashlib import sha256
+
+    return sha256
+
+
+# -- values -----------------------------------------------------------------------------------------------------------------------------
+
+
+def encode_value(content: Content) -> bytes:
+    """Canonical JSON of a content without its id: two contents that differ only in their id have the same value."""
+    attributes = content.attributes()
+    attributes["type"] = content.type_name
+    if content.payload:
+        return _encode_json(attributes)
+    # A foreign type may hold numbers that only Python's own encoder writes without loss.
+    import json
+
+    return json.dumps(attributes, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_value(data: bytes, content_id: str | None, payload: int = 0) -> Content:
+    """The content of a value under the given content id; a known payload number makes it faster."""
+    if payload:
+        attributes = _decode_json(data)
+    else:
+        import json
+
+        attributes = json.loads(data)
+    type_name = attributes.pop("type")
+    return content_from(type_name, content_id, attributes)
+
+
+_encode_json = msgspec_json.Encoder(order="deterministic").encode
+_decode_json = msgspec_json.Decoder(dict[str, Any]).decode
+
+
+# -- records: what a leaf of the key tree holds for a key ---------------------------------------------------------------------------------
+
+RECORD_SIZE = 49
+"""Bytes of a record: payload number 1, content id 16, value id 32."""
+
+DELETED = 0x80
+"""Set in the payload number of a record in a commit's list of operations: the key was deleted; the rest says what was there."""
+
+
+NO_ID = bytes(16)
+"""Stands for a content id that is still to be given."""
+
+
+def format_content_id(raw: bytes) -> str:
+    """The text form of a content id, a UUID."""
+    digits = raw.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def type_name(record: bytes, value: Callable[[], Content]) -> str:
+    """The content type of a record; only for a type that this program does not know is the value asked for."""
+    return TYPE_OF_PAYLOAD.get(record[0] & ~DELETED) or value().type_name
+
+
+# -- commits ------------------------------------------------------------------------------------------------------------------------------
+
+
+class Commit(Struct, frozen=True, array_like=True, gc=False):
+    """A commit as stored. Times are microseconds since 1970.
+
+    `parents` holds the first parent (`NO_COMMIT` for a first commit), then merge parents. `height` counts commits along first parents,
+    `generation` is one more than the largest generation of all parents. `jump` is the skew-binary jump pointer: an ancestor along first parents
+    whose height depends on `height` alone. `operations` is the root of a key tree of records: a small one stands inside, as the bytes of its
+    only node, a large one is named by its id (32 bytes); nothing for no operations.
+    """
+
+    parents: tuple[Id, ...]
+    height: int
+    generation: int
+    jump: Id
+    root: Id
+    operations: bytes
+    operation_count: int
+    time: int
+    author_time: int
+    message: str
+    committer: str
+    authors: tuple[str, ...]
+    signed_off_by: tuple[str, ...]
+    properties: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def weight(self) -> int:
+        """The bytes of memory that it takes, about."""
+        return 1000 + len(self.operations) + len(self.message)
+
+
+_encode = msgpack.Encoder().encode
+
+decode_commit = msgpack.Decoder(Commit).decode
+"""The commit of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
+
+
+def encode_commit(commit: Commit) -> bytes:
+    """Canonical bytes of a commit."""
+    return _encode(commit)
+
+
+# -- nodes --------------------------------------------------------------------------------------------------------------------------------
+
+
+class Node(Struct, frozen=True, array_like=True, gc=False):
+    """A node of the key tree. `keys` ascend; `payload` holds one fixed-size slice per key.
+
+    At level 0 a slice is a record. Above, a key is the last key of a child, and the slice the child's id and the number of keys below it.
+    """
+
+    level: int
+    keys: tuple[bytes, ...]
+    payload: bytes
+
+    def weight(self) -> int:
+        """The bytes of memory that it takes, about."""
+        return 200 + len(self.payload) + 80 * len(self.keys)
+
+    def slice(self, index: int) -> bytes:
+        """The payload slice of one key."""
+        size = RECORD_SIZE if self.level == 0 else CHILD_SIZE
+        return self.payload[index * size : (index + 1) * size]
+
+    def child(self, index: int) -> Id:
+        """The id of a child of an inner node."""
+        start = index * CHILD_SIZE
+        return self.payload[start : start + 32]
+
+    def children(self) -> list[Id]:
+        """The ids of all children of an inner node."""
+        payload = self.payload
+        return [payload[i : i + 32] for i in range(0, len(payload), CHILD_SIZE)]
+
+    def count_of(self, index: int) -> int:
+        """How many keys lie below a child of an inner node."""
+        return int.from_bytes(self.payload[index * CHILD_SIZE + 32 : (index + 1) * CHILD_SIZE])
+
+    def count(self) -> int:
+        """How many keys lie at or below this node."""
+        return sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload))) if self.level else len(self.keys)
+
+
+CHILD_SIZE = 36
+"""Bytes of a child slice of an inner node: id 32, number of keys below it 4."""
+
+_COUNTS = Packing(">32xI")
+
+
+def encode_node(node: Node) -> bytes:
+    """Canonical bytes of a node."""
+    return _encode(node)
+
+
+decode_node = msgpack.Decoder(Node).decode
+"""The node of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""

@@ -1,0 +1,160 @@
+"""Files of Maven Central that tests need: kept in the local Maven repository, fetched when they are not there, and checked.
+
+A program that fetches one says whether it is only the network that failed: see `main`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import requests
+
+from tests.environment import as_given
+
+CENTRAL = "https://repo1.maven.org/maven2"
+ABSENT = "NESSIE_TEST_ABSENT"
+"""The environment variable with the name of a file; who cannot fetch what it needs writes there, in a line, what that is. `.ci/run` reads it."""
+PAUSES = (0, 5, 10, 15)
+"""Seconds before each attempt."""
+PATIENCE = 60
+"""Seconds without a byte after which a download has failed."""
+LONGEST = 600
+"""Seconds that one download may take: the largest has 245 MB."""
+
+
+class Unavailable(Exception):
+    """What is needed cannot be had; the text says what, and why."""
+
+
+class Damaged(Unavailable):
+    """What came is not the released file. Unlike a network that is not there, this is a failure."""
+
+
+class Artifact(NamedTuple):
+    """One released jar."""
+
+    title: str
+    """What people call it."""
+    group: str
+    name: str
+    version: str
+    sha256: str
+    classifier: str = ""
+
+    @property
+    def place(self) -> str:
+        """Below the address of every Maven repository, and below its folder."""
+        file = "-".join(filter(None, [self.name, self.version, self.classifier]))
+        return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{file}.jar"
+
+    @property
+    def path(self) -> Path:
+        """In the local repository, whether it is there or not."""
+        return repository() / self.place
+
+    @property
+    def coordinates(self) -> str:
+        """As Maven writes it."""
+        return ":".join([self.group, self.name, self.version, "jar", *filter(None, [self.classifier])])
+
+    @as_given()
+    def fetched(self, into: Path | None = None, attempts: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES) -> Path:
+        """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
+
+        `into` is another repository than the machine's, for attempts that know it. Errors: Unavailable when several attempts have failed, Damaged
+        when something else came in one of them, or lies there already.
+        """
+        path = (into or repository()) / self.place
+        faults: list[str] = []
+        damaged = False
+        for pause, fetch in zip(pauses, attempts or _attempts(), strict=True):
+            if path.exists():
+                return self._checked(path)
+            time.sleep(pause)
+            try:
+                fetch(self, path)
+            except (OSError, subprocess.SubprocessError, Unavailable) as fault:
+                faults.append(str(fault))
+                damaged = damaged or isinstance(fault, Damaged)
+        if path.exists():
+            return self._checked(path)
+        if damaged:
+            raise Damaged("\n".join([f"{self.title} is not what its checksum says", *faults]))
+        raise Unavailable("\n".join([f"{self.title} cannot be fetched from Maven Central; is there a network?", *faults]))
+
+    def _checked(self, path: Path) -> Path:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != self.sha256:
+            raise Damaged(f"{path} is not the released file: SHA-256 {found}; remove it, and it is fetched again")
+        return path
+
+
+Fetch = Callable[[Artifact, Path], None]
+"""Put an artifact to a path. Errors: OSError, SubprocessError, Unavailable, Damaged."""
+
+
+@as_given()
+def repository() -> Path:
+    """The local Maven repository: MAVEN_REPOSITORY, or Maven's own place."""
+    return Path(os.environ.get("MAVEN_REPOSITORY") or Path.home() / ".m2" / "repository")
+
+
+def _attempts() -> list[Fetch]:
+    return [by_maven if shutil.which("mvn") and number % 2 == 0 else by_https for number in range(len(PAUSES))]
+
+
+def by_maven(artifact: Artifact, path: Path) -> None:
+    """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves it into place whole."""
+    words = ["mvn", "-q", "-B", "-U", "dependency:get", f"-Dmaven.repo.local={repository()}", "-Dtransitive=false"]
+    words += [f"-Dartifact={artifact.coordinates}"]
+    told = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONGEST, check=False)
+    if told.returncode:
+        raise Unavailable("Maven: " + (told.stdout + told.stderr).decode(errors="replace")[-500:])
+    if not path.exists():
+        raise Unavailable(f"Maven has not put it to {path}")
+
+
+def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
+    """The same file from Maven Central itself, checked, and moved into place whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    digest, deadline = hashlib.sha256(), time.monotonic() + LONGEST
+    try:
+        with requests.get(f"{central}/{artifact.place}", stream=True, timeout=PATIENCE) as answer, part.open("wb") as file:
+            answer.raise_for_status()
+            for piece in answer.iter_content(1 << 20):
+                digest.update(piece)
+                file.write(piece)
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"{central} is too slow: more than {LONGEST} seconds")
+        if digest.hexdigest() != artifact.sha256:
+            raise Damaged(f"what {central} sends is not the released file: SHA-256 {digest.hexdigest()}")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def main(artifact: Artifact, fetch: Callable[[Artifact], Path] = Artifact.fetched, absent: Path | None = None) -> int:
+    """Fetch an artifact; the exit status of a program that does so.
+
+    Where it is only the network that failed, that is written to the file `absent` as well (the one that the variable `ABSENT` names): what could not
+    be fetched could not be tested, which is no failure of what is tested.
+    """
+    try:
+        fetch(artifact)
+    except Unavailable as fault:
+        sys.stderr.write(f"{fault}\n")
+        absent = absent or Path(os.environ.get(ABSENT) or os.devnull)
+        if not isinstance(fault, Damaged):
+            absent.write_text(str(fault).partition("\n")[0] + "\n", encoding="utf-8")
+        return 1
+    return 0
