@@ -1,0 +1,58 @@
+"""Mark: which files live commits need, and where tables are or have been, written down as four datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct, structs
+
+from nessie_cli.gc.following import Rows, follow
+from nessie_cli.gc.history import History, TableState
+from nessie_cli.gc.policies import policies
+from nessie_cli.gc.run import Marks, Pinned, Settings
+from nessie_cli.gc.schemas import CONTENTS
+from nessie_cli.iceberg.reachable import Snapshots
+from nessie_cli.repository.base import Repository
+
+Told: TypeAlias = Callable[[str, int, int | None], None]
+"""Hears what is being done, how many there were so far, and of how many (None: nobody knows). May be called often."""
+
+
+class Marked(Struct, frozen=True):
+    """What was marked: all references, where they stood, and how much was found."""
+
+    references: tuple[Pinned, ...]
+    counts: Mapping[str, int]
+
+
+def mark(repository: Repository, settings: Settings, marks: Marks, properties: Mapping[str, str], told: Told) -> Marked:
+    """Walk the history, then follow every state of a table in it that is live down to its last data file.
+
+    `properties` are those of PyIceberg's FileIO. Raises `InvalidInput` for settings that can never work and what the repository raises; a table that
+    cannot be read is a finding. Cost: each commit of the repository once, each metadata file of a live commit and each manifest once.
+    """
+    marked = mark_contents(repository, settings, marks, told)
+    files = follow(marks, properties, Snapshots(settings.snapshots), lambda count: told("live files", count, None))
+    return structs.replace(marked, counts={**marked.counts, **files})
+
+
+def mark_contents(repository: Repository, settings: Settings, marks: Marks, told: Told) -> Marked:
+    """The first half: the dataset `contents`."""
+    chosen = policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
+    history = History(repository, chosen, lambda count: told("commits", count, None))
+    live = 0
+    with marks.contents.writing(CONTENTS) as write:
+        rows = Rows(CONTENTS, write)
+        for state in history.states():
+            live += state.live
+            rows.add(*(getattr(state, field) for field in TableState.__struct_fields__))
+        rows.flush()
+    counts = {
+        "references": len(history.references),
+        "vanished": len(history.vanished),
+        "commits": history.commits,
+        "contents": live,
+        "deadContents": rows.count - live,
+    }
+    return Marked(tuple(history.references), counts)

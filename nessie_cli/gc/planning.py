@@ -1,0 +1,229 @@
+"""Plan: what is there below the places of tables, less what live commits need, is what can go.
+
+One exact difference over all contents together, by the normal forms of locations: whose file it is does not matter, so two contents that share a
+place cannot take each other's files away. Three more things keep a file: it is younger than the grace period, or a broken content
+has its place around it, or the place is not one of those that files may be deleted in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from zlib import crc32
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc.datasets import Dataset
+from nessie_cli.gc.following import Finding, Rows
+from nessie_cli.gc.listing import Listed, files_below
+from nessie_cli.gc.marking import Told
+from nessie_cli.gc.run import Marks, Run, Settings
+from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
+from nessie_cli.iceberg.locations import Places, is_inside, normalised
+
+OUTSIDE = "OUTSIDE"
+LISTING = "LISTING"
+PLAN_FINDINGS = "plan-findings"
+PATHS_AT_ONCE = 250_000
+"""Paths that are compared at a time, in some 100 MB; all are looked through once for each such lot."""
+_METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
+
+Properties = Mapping[str, str]
+
+
+class Scope(Struct, frozen=True):
+    """Where files may be candidates.
+
+    `roots` are the places to be listed, none inside another; `owners` the content ids of each place in or around them; nothing in `untouched`
+    is a candidate, and nothing that was changed after `youngest`.
+    """
+
+    roots: tuple[str, ...]
+    owners: Mapping[str, tuple[str, ...]]
+    untouched: Places
+    youngest: datetime
+
+    def place_of(self, path: str) -> str:
+        """The innermost place that a file is in."""
+        folder = path
+        while folder not in self.owners:
+            folder, slash, _ = folder.rpartition("/")
+            if not slash:
+                return self._root_of(path)
+        return folder
+
+    def _root_of(self, path: str) -> str:
+        return next((root for root in self.roots if is_inside(path, root)), "")
+
+    def is_old(self, modified: datetime) -> bool:
+        """Whether a file is old enough: what a writer has written and not yet committed is young."""
+        return modified <= self.youngest
+
+    def is_free(self, path: str) -> bool:
+        """Whether no broken content has its place around a file."""
+        return self.untouched.around(path) is None
+
+
+def plan(run: Run, settings: Settings, properties: Properties, told: Told) -> dict[str, int]:
+    """Write the datasets `listed`, `candidates` and `plan-findings` of a run that is marked; answers counts.
+
+    Candidates are in the order in which they should be deleted: metadata files come last, so that what is left of a table is found again by them.
+    Raises `InvalidInput` for settings that can never work. Memory: `PATHS_AT_ONCE` paths.
+    """
+    with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as write:
+        findings = Rows(FINDINGS, write)
+        scope = scope_of(run, settings, finding_into(findings))
+        counts = _list(run, scope, properties, finding_into(findings), told)
+        findings.flush()
+    found = _differ(run.dataset("listed"), run.marks().live, scope, run.dataset("candidates"), told)
+    return {"bases": len(scope.roots), **counts, **found}
+
+
+# -- where -------------------------------------------------------------------------------------------------------------------------------------
+
+
+def finding_into(rows: Rows) -> Callable[[Finding], None]:
+    """Adds findings to rows of `FINDINGS`."""
+    return lambda finding: rows.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
+
+
+def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> Scope:
+    """Where files may be candidates, by the mark of a run and the settings; places of tables that lie elsewhere are findings."""
+    allowed = Places(_warehouses(settings.warehouse))
+    marks = run.marks()
+    owners = _owners(marks.bases)
+    inside = {}
+    for base, contents in owners.items():
+        reason = _why_not(base, allowed)
+        if reason is None:
+            inside[base] = tuple(sorted(content_id for content_id, _ in contents))
+        else:
+            content_id, key = contents[0]
+            find(Finding(OUTSIDE, content_id, key, location=base, message=f"{key}: lies at {base}, {reason}; no file there is collected"))
+    untouched = Places([*_untouched(marks), *_own_files(run, settings)])
+    roots = tuple(root for root in Places(inside).outermost if untouched.around(root) is None)
+    return Scope(roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace))
+
+
+def _warehouses(given: Sequence[str]) -> list[str]:
+    if not given:
+        raise InvalidInput("no warehouse is named: files are deleted only below locations that you name; give --warehouse s3://bucket/path")
+    found = []
+    for location in given:
+        try:
+            found.append(normalised(location))
+        except InvalidInput as error:
+            raise InvalidInput(f"warehouse {error.message}") from None
+    return found
+
+
+def _owners(bases: Dataset) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for record in bases.records():
+        found.setdefault(record["base"], []).append((record["content_id"], record["key"]))
+    return found
+
+
+def _why_not(base: str, allowed: Places) -> str | None:
+    """Why no file of a place may be deleted; None where it may."""
+    if allowed.around(base) is None:
+        return "which is not inside a warehouse that was named"
+    if base == "/" or base.partition("://")[2].count("/") == 0 < base.count("://"):
+        return "which is all of a file system or bucket"
+    return None
+
+
+def _untouched(marks: Marks) -> Iterator[str]:
+    for record in marks.findings.records(["kind", "base"]):
+        if record["base"]:
+            yield record["base"]
+
+
+def _own_files(run: Run, settings: Settings) -> Iterator[str]:
+    """Files of this program: somebody may have made a table around them."""
+    yield normalised(str(run.folder.parent))
+    if settings.store.startswith("sqlite:///"):
+        store = normalised(settings.store.removeprefix("sqlite://"))
+        yield from (f"{store}{end}" for end in ("", "-wal", "-shm"))
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------------------------------
+
+
+def rows_below(root: str, scope: Scope, properties: Properties) -> Iterator[tuple[Any, ...] | Finding]:
+    """The files below a place as rows of `LISTED`; what cannot be listed is a finding."""
+    for found in files_below(root, properties):
+        if isinstance(found, Listed):
+            path = normalised(found.location)
+            yield path, found.location, found.size, found.modified, scope.place_of(path)
+        else:
+            yield Finding(LISTING, location=found.location, message=f"{found.location}: cannot be listed: {found.message}")
+
+
+def _list(run: Run, scope: Scope, properties: Properties, find: Callable[[Finding], None], told: Told) -> dict[str, int]:
+    size = 0
+    with run.dataset("listed").writing(LISTED) as write:
+        rows = Rows(LISTED, write)
+        for root in scope.roots:
+            for row in rows_below(root, scope, properties):
+                if isinstance(row, Finding):
+                    find(row)
+                    continue
+                rows.add(*row)
+                size += row[2]
+                told("files listed", rows.count, None)
+        rows.flush()
+    return {"listed": rows.count, "listedBytes": size}
+
+
+# -- the difference ----------------------------------------------------------------------------------------------------------------------------
+
+
+def is_metadata(path: str) -> bool:
+    """Whether a file is a metadata file by its name: those are deleted last."""
+    return path.endswith(_METADATA)
+
+
+def _differ(listed: Dataset, live: Dataset, scope: Scope, candidates: Dataset, told: Told) -> dict[str, int]:
+    """Write what is listed and neither live nor to be left alone. Paths are worked on in lots, by a number that is computed of each."""
+    lots = -(-max(live.rows, listed.rows) // PATHS_AT_ONCE) or 1
+    counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
+    last = []
+    with candidates.writing(CANDIDATES) as write:
+        rows = Rows(CANDIDATES, write)
+        for lot in range(lots):
+            needed = set(_in_lot(live, lot, lots))
+            for path, location, size, modified, base in sorted(_not_needed(listed, needed, lot, lots)):
+                if not scope.is_free(path):
+                    counts["untouched"] += 1
+                elif not scope.is_old(modified):
+                    counts["young"] += 1
+                else:
+                    counts["candidates"] += 1
+                    counts["candidateBytes"] += size
+                    row = (path, location, size, modified, base, scope.owners.get(base, ()))
+                    if is_metadata(path):
+                        last.append(row)
+                    else:
+                        rows.add(*row)
+            told("lots compared", lot + 1, lots)
+        for row in last:
+            rows.add(*row)
+        rows.flush()
+    return counts
+
+
+def _in_lot(live: Dataset, lot: int, lots: int) -> Iterable[str]:
+    for batch in live.batches(["path"]):
+        for path in batch.column("path").to_pylist():
+            if lots == 1 or crc32(path.encode()) % lots == lot:
+                yield path
+
+
+def _not_needed(listed: Dataset, needed: set[str], lot: int, lots: int) -> Iterator[tuple[Any, ...]]:
+    for batch in listed.batches(LISTED.names):
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if row[0] not in needed and (lots == 1 or crc32(row[0].encode()) % lots == lot):
+                yield row

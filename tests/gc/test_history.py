@@ -1,0 +1,244 @@
+"""Which states of tables are live: compared with the plainest reading of the rules, over random histories; and what the walk costs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.errors import CommitNotFound, NessieError
+from nessie_cli.gc.history import History, TableState
+from nessie_cli.gc.policies import Policies, policies
+from nessie_cli.model import NO_ANCESTOR, Content, DeltaLakeTable, IcebergTable, IcebergView, LogEntry, Put, Reference
+from nessie_cli.repository.base import Repository
+from tests.repository.vocabulary import Catalog, delete, put, table, view
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+STEP = timedelta(hours=1)
+
+
+class Clock:
+    """An hour later each time it is looked at."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> int:
+        self.now += STEP
+        return int(self.now.timestamp()) * 10**6
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def catalog(clock: Clock) -> Iterator[Catalog]:
+    with connect("memory:", clock=clock) as repository:
+        yield Catalog(repository)
+
+
+Named = tuple[str, str, int | None]
+
+
+def named(content: Content | None) -> set[Named]:
+    match content:
+        case IcebergTable():
+            return {(content.id or "", content.metadata_location, content.snapshot_id)}
+        case IcebergView():
+            return {(content.id or "", content.metadata_location, None)}
+    return set()
+
+
+def puts(entry: LogEntry) -> set[Named]:
+    return {state for operation in entry.operations or () if isinstance(operation, Put) for state in named(operation.content)}
+
+
+def plainly(repository: Repository, chosen: Policies) -> set[Named]:
+    """What is live, reference by reference, as the original does it."""
+    live: set[Named] = set()
+    for reference in repository.references():
+        policy, last = chosen.of(reference.name), NO_ANCESTOR
+        for number, entry in enumerate(repository.log(reference.name, operations=True)):
+            too_many = policy.commits is not None and number >= policy.commits
+            too_old = policy.since is not None and entry.meta.commit_time is not None and entry.meta.commit_time < policy.since
+            if number and (too_many or too_old):
+                break
+            live |= puts(entry)
+            last = entry.hash
+        for held in repository.entries(f"@{last}", content=True):
+            live |= named(held.content)
+    return live
+
+
+def ever(repository: Repository) -> set[Named]:
+    hashes = {move.before for move in repository.reflog() if move.before} | {reference.hash for reference in repository.references()}
+    return {state for hash_ in hashes for entry in repository.log(f"@{hash_}", operations=True, all_parents=True) for state in puts(entry)}
+
+
+def of(states: list[TableState], *, live: bool) -> set[Named]:
+    return {(state.content_id, state.metadata_location, state.snapshot_id) for state in states if state.live is live}
+
+
+def scribble(catalog: Catalog, chance: random.Random) -> None:
+    """A history of everything that may happen."""
+    repository = catalog.repository
+    for step in range(chance.randint(5, 45)):
+        branches = [found.name for found in repository.references() if not found.name.startswith("tag")]
+        branch = chance.choice(branches)
+        match chance.randrange(10):
+            case 0 | 1:
+                catalog.branch(f"b{step}", chance.choice(branches))
+            case 2:
+                older = list(repository.log(branch))[:6]
+                if older:
+                    catalog.tag(f"tag{step}", f"@{chance.choice(older).hash}")
+            case 3:
+                other = repository.reference(chance.choice(branches))
+                if other.name != "main":
+                    repository.delete_reference(other.name, expected_hash=other.hash)
+            case 4:
+                try:
+                    repository.merge(branch, chance.choice(branches))
+                except NessieError:
+                    continue
+            case 5:
+                there = [held.key.plain for held in repository.entries(branch)]
+                if there:
+                    catalog.commit(branch, delete(chance.choice(there)))
+            case 6:
+                catalog.commit(branch, put(f"v{step}", view(step))) if step % 2 else None
+            case _:
+                catalog.write(branch, {f"t{chance.randrange(6)}": step})
+
+
+POLICIES = ["NONE", "1", "2", "3", "7", "20", "PT1H", "PT5H", "PT20H", "P3D", "2026-01-01T09:00:00Z"]
+
+
+def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_once():
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    for round_ in range(60):
+        where = f"seed {seed}, round {round_}"
+        clock = Clock()
+        with connect("memory:", clock=clock) as repository:
+            scribble(Catalog(repository), chance)
+            rules = [(pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "tag.*")][chance.randrange(3) :]
+            chosen = policies(chance.choice(POLICIES), rules, clock.now)
+            history = History(repository, chosen)
+            states = list(history.states())
+            live, dead = of(states, live=True), of(states, live=False)
+            assert live == plainly(repository, chosen), where
+            assert live.isdisjoint(dead), where
+            assert live | dead == ever(repository) | live, where
+            assert len(states) == len(live) + len(dead), f"{where}: each state is told once"
+            firsts = [state.live for state in states]
+            assert firsts == sorted(firsts, reverse=True), f"{where}: live ones come first"
+            assert history.references == [pinned for pinned in history.references if repository.reference(pinned.name).hash == pinned.hash], where
+
+
+class Counting:
+    """A repository that counts the entries of logs that it gives, and lets a reference vanish when it is told to."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self.read = 0
+        self.vanishing: dict[str, int] = {}
+
+    def __getattr__(self, name: str):
+        return getattr(self._repository, name)
+
+    def log(self, start: str, **options: bool) -> Iterator[LogEntry]:
+        for number, entry in enumerate(self._repository.log(start, **options)):
+            if self.vanishing.get(start) == number:
+                found = self._repository.reference("doomed")
+                self._repository.delete_reference("doomed", expected_hash=found.hash)
+                raise CommitNotFound("gone")
+            self.read += 1
+            yield entry
+
+
+@pytest.mark.parametrize("cutoff", ["NONE", "P2D", "30"])
+def test_fifty_branches_over_shared_history_cost_little_more_than_one(catalog, clock, cutoff):
+    catalog.write("main", {f"t{number}": number for number in range(40)})
+    for number in range(200):
+        catalog.write("main", {f"t{number % 40}": 1000 + number})
+    commits = []
+    for branches in (0, 50):
+        for number in range(branches):
+            catalog.branch(f"b{number}", f"main~{number % 10 + 1}")
+        counting = Counting(catalog.repository)
+        history = History(counting, policies(cutoff, [], clock.now))
+        list(history.states())
+        # The commit below each piece is looked at from both sides.
+        assert counting.read <= 215
+        commits.append(counting.read)
+    assert commits[1] <= 1.05 * commits[0]
+
+
+def test_a_reference_that_vanishes_meanwhile_takes_nothing_away_from_the_others(catalog, clock):
+    for number in range(10):
+        catalog.write("main", {f"t{number % 3}": number})
+    doomed = catalog.branch("doomed")
+    catalog.write("doomed", {"t9": 99})
+    doomed = catalog.head("doomed")
+    catalog.write("main", {"t0": 50})
+    counting = Counting(catalog.repository)
+    counting.vanishing[f"@{doomed}"] = 4
+    # The doomed one is walked first, because it reaches furthest.
+    chosen = policies("PT12H", [("doomed", "NONE")], clock.now)
+    history = History(counting, chosen)
+    states = list(history.states())
+    assert [pinned.name for pinned in history.vanished] == ["doomed"]
+    assert of(states, live=True) >= plainly(catalog.repository, chosen)
+
+
+def test_an_error_of_a_reference_that_is_still_there_ends_the_walk(catalog, clock):
+    catalog.write("main", {"t": 1})
+
+    class Broken(Counting):
+        def log(self, start: str, **_: bool) -> Iterator[LogEntry]:
+            raise CommitNotFound(f"{start} is gone")
+
+    with pytest.raises(CommitNotFound):
+        list(History(Broken(catalog.repository), policies("NONE", [], clock.now)).states())
+
+
+def test_a_branch_that_is_made_meanwhile_at_an_old_commit_is_live(catalog, clock):
+    for number in range(10):
+        catalog.write("main", {"t": number})
+
+    class Late(Counting):
+        made = False
+
+        def references(self) -> Iterator[Reference]:
+            yield from catalog.repository.references()
+            if not self.made:
+                self.made = True
+                catalog.branch("late", "main~5")
+
+    history = History(Late(catalog.repository), policies("1", [], clock.now))
+    assert {number for _, _, number in of(list(history.states()), live=True)} == {9, 4}
+    assert [pinned.name for pinned in history.references] == ["main", "late"]
+
+
+def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalog, clock):
+    catalog.write("main", {"t": 1})
+    catalog.branch("dropped")
+    catalog.write("dropped", {"only": 7})
+    head = catalog.repository.reference("dropped")
+    catalog.repository.delete_reference("dropped", expected_hash=head.hash)
+    states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
+    assert {number for _, _, number in of(states, live=False)} == {7}
+    assert [state.reference for state in states if not state.live] == ["dropped"]
+
+
+def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog, clock):
+    delta = DeltaLakeTable(metadata_location_history=("s3://lake/d/_delta_log/1.json",), checkpoint_location_history=(), last_checkpoint=None)
+    catalog.commit("main", put("d", delta), put("t", table(1)))
+    states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
+    assert {(state.key, state.type) for state in states} == {("d", "DELTA_LAKE_TABLE"), ("t", "ICEBERG_TABLE")}
