@@ -1,12 +1,13 @@
 """Modules that others import at their head and seldom use: each is loaded when something in it is asked for.
 
-The parser imports `subprocess` to open a browser, `inspect` imports `tokenize` to read source code, and so on: a command that does none of it would
-wait for them at every start. `tests/transcripts/test_start_up.py` lists what is never loaded.
+The parser imports `subprocess` to open a browser, `inspect` imports `tokenize` to read source code, `typer` imports all that it has, and so on: a
+command that does none of it would wait for them at every start. `tests/transcripts/test_start_up.py` lists what is never loaded.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 
 # Importing `typing` takes longer than this module saves for `--version`; checkers know this name without the import.
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 SELDOM_USED = frozenset({
-    "bz2", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "subprocess", "textwrap", "tokenize",
+    "ast", "bz2", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "subprocess", "textwrap", "tokenize", "typer",
 })  # fmt: skip
-"""Modules of which their importers use nothing while they are imported themselves."""
+"""Modules of which their importers use nothing while they are imported themselves, or names that live elsewhere."""
+LIVES_IN = {
+    "typer": {
+        "Abort": "typer.exceptions", "Argument": "typer.params", "Context": "typer.models", "Exit": "typer.exceptions", "Option": "typer.params",
+        "_click": "typer._click",
+    },
+}  # fmt: skip
+"""Names that a package only hands on, and the module where each of them is found (or which it is) without loading the package whole."""
 _DOES_WITHOUT = ("msgspec._utils", "typing_extensions", "get_type_hints")
 """A module, one that it takes names from where that is installed, and the first of these names: it takes the same names from `typing` else."""
 
@@ -70,6 +78,10 @@ class Postponed(type(sys)):  # type: ignore[misc]
         # The import system itself looks for such names; only `__all__` is asked by those who want what is inside.
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
+        home = LIVES_IN.get(self.__name__, {}).get(name)
+        if home is not None:
+            module = import_module(home)
+            return module if home == f"{self.__name__}.{name}" else getattr(module, name)
         _load(self)
         return getattr(self, name)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
-from nessie_cli.repository.base import ALL_KEYS, Repository, Walk, surveying
+from nessie_cli.repository.base import ALL_KEYS, Repository, Walk, outlining, surveying
 
 if TYPE_CHECKING:
     from nessie_cli.render.changes import Change
@@ -82,6 +82,15 @@ def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEY
 
     # As texts they would be looked for among the names first.
     return changes_of(repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), keys))
+
+
+def counted_changes_in(repository: Repository, entry: LogEntry) -> list[Change]:
+    """Their kinds and keys, without contents where the repository can tell so. Cost O(changes · log keys) or less."""
+    if (outlined := outlining(repository)) is None:
+        return changes_in(repository, entry)
+    from nessie_cli.render.changes import outlined as changes_outlined
+
+    return changes_outlined(outlined.outline(entry.hash))
 
 
 def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | CommitSpec]) -> list[str]:

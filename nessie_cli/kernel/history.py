@@ -8,7 +8,7 @@ its descendants, because a commit's time is always later than the times of all i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from nessie_cli.errors import DamagedObject
@@ -299,19 +299,26 @@ def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
         commit = here.parents[0]
 
 
-def reachable(objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = (), *, most: int | None = None) -> Iterator[tuple[Id, Commit]]:
+def reachable(
+    objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = (), *, most: int | None = None, times: Mapping[Id, int] | None = None
+) -> Iterator[tuple[Id, Commit]]:
     """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once.
 
-    Only the first `most` parents of each are followed, where that is said. Ends as soon as only excluded commits are left to visit.
+    Only the first `most` parents of each are followed, where that is said. Ends as soon as only excluded commits are left to visit. Those of the
+    starts whose commit time stands in `times` are not read before it is their turn.
     """
     read = Ahead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
     seen = (set(starts) | excluded) - {NO_COMMIT}
-    queue = [(-here.time, id_, here) for id_, here in zip(seen, objects.commits(list(seen)), strict=True)]
+    known = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
+    first = [id_ for id_ in seen if id_ not in known]
+    queue: list[tuple[int, Id, Commit | None]] = [(-time, id_, None) for id_, time in known.items()]
+    queue += [(-here.time, id_, here) for id_, here in zip(first, objects.commits(first), strict=True)]
     heapify(queue)
     wanted = len(seen - excluded)
     while queue and wanted:
-        _, commit, here = heappop(queue)
+        _, commit, found = heappop(queue)
+        here = found or read(commit)
         hidden = commit in excluded
         if not hidden:
             wanted -= 1

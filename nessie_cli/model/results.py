@@ -54,6 +54,15 @@ class DiffEntry(Struct, frozen=True):
     after: Content | None
 
 
+class KeyChange(Struct, frozen=True):
+    """One key that a commit changed, without its contents: whether it existed before and exists after, and its content id, the last one."""
+
+    key: ContentKey
+    content_id: str
+    before: bool
+    after: bool
+
+
 class KeyRange(Struct, frozen=True):
     """Which keys a listing covers: all of `keys` (if given) that lie in the inclusive bounds, or below `prefix` (the prefix itself included)."""
 

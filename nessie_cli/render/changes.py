@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from nessie_cli.model import Content, ContentKey, DiffEntry
+from nessie_cli.model import Content, ContentKey, DiffEntry, KeyChange
 from nessie_cli.render.spans import Line, Span
 from nessie_cli.wire.encode import encode_diff_entry, encode_key
 
@@ -73,11 +73,30 @@ def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
     return [_change(entry, renamed.get(entry.key)) for entry in found if entry.key not in gone]
 
 
+def outlined(found: Sequence[KeyChange]) -> list[Change]:
+    """The same from what a commit changed without contents: none of these changes has any."""
+    left = {change.content_id: change for change in found if not change.after}
+    renamed = {change.key: left[change.content_id].key for change in found if not change.before and change.content_id in left} if left else {}
+    gone = set(renamed.values())
+    return [Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key)) for change in found if change.key not in gone]
+
+
+def _kind(change: KeyChange, renamed: Container[ContentKey]) -> ChangeKind:
+    if change.key in renamed:
+        return ChangeKind.RENAMED
+    return ChangeKind.CREATED if not change.before else ChangeKind.UPDATED if change.after else ChangeKind.DELETED
+
+
 def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
     if old:
         return Change(ChangeKind.RENAMED, entry.key, old.before, entry.after, old.key)
     kind = ChangeKind.CREATED if entry.before is None else ChangeKind.DELETED if entry.after is None else ChangeKind.UPDATED
     return Change(kind, entry.key, entry.before, entry.after)
+
+
+def moved(change: Change) -> str:
+    """The key, or for a rename both keys."""
+    return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
 
 
 def tally(changes: Iterable[Change]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from nessie_cli.model import Content
-from nessie_cli.render.changes import NOTHING_INSIDE, Change, ChangeKind, Inside
+from nessie_cli.render.changes import NOTHING_INSIDE, Change, ChangeKind, Inside, moved
 from nessie_cli.render.fields import TYPE, Difference, differences, fields, type_label
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
@@ -51,11 +51,6 @@ def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
     terminal.print_table(_SUMMARY, map(row, changes), paged=True)
     if terminal.is_terminal and counted:
         terminal.print_line(", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind]))
-
-
-def moved(change: Change) -> str:
-    """The key, or for a rename both keys."""
-    return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
 
 
 def changed_labels(change: Change) -> str:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nessie_cli.render.spans import LANES, Span
-
-Spans = list[Span]
+from nessie_cli.render.spans import LANES, Drawn, Span, Spans
 
 
 class Marks(NamedTuple):
@@ -32,15 +30,6 @@ class Marks(NamedTuple):
 
 UNICODE = Marks("●", "◎", "│", "─", "┼", "├", "┤", "╭", "╮", "╯")
 ASCII = Marks("*", "M", "|", "-", "+", "|", "|", "/", "\\", "/")
-
-
-class Drawn(NamedTuple):
-    """One commit of a graph: lines above it, the prefix of its own line, lines below it, the prefix of further text lines."""
-
-    above: list[Spans]
-    own: Spans
-    below: list[Spans]
-    beside: Spans
 
 
 class Graph:

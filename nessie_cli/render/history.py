@@ -6,15 +6,16 @@ The full log and the graph are for people; a plain log that nobody watches is on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
-from nessie_cli.render.changes import Change, count_line, counts
-from nessie_cli.render.diffs import change_lines, moved
-from nessie_cli.render.graph import ASCII, UNICODE, Drawn, Graph
-from nessie_cli.render.spans import Column, Line, Span, trimmed
+from nessie_cli.render.spans import Column, Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, shorten_end, visible, wrap
+
+if TYPE_CHECKING:
+    from nessie_cli.render.changes import Change
+    from nessie_cli.render.graph import Graph
 
 _RECORD = (Column("HASH", "hash"), Column("TIME", "time"), Column("AUTHOR", "author"), Column("SUBJECT"), Column("CHANGES"))
 _MESSAGE_INDENT = "    "
@@ -81,7 +82,7 @@ def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, name
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.oneline:
         columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
-        terminal.print_table(columns, ((c.entry.hash, c.entry.meta.subject, counts(c.changes or ()))[: len(columns)] for c in commits))
+        terminal.print_table(columns, ((c.entry.hash, c.entry.meta.subject, _counts(c))[: len(columns)] for c in commits))
     else:
         columns = _RECORD[: 5 if form.stat else 4]
         terminal.print_table(columns, (_record(commit, terminal)[: len(columns)] for commit in commits))
@@ -89,11 +90,32 @@ def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, name
 
 def _record(commit: Logged, terminal: Terminal) -> tuple[str, ...]:
     meta = commit.entry.meta
-    return commit.entry.hash, terminal.time(meta.commit_time), meta.author, meta.subject, counts(commit.changes or ())
+    return commit.entry.hash, terminal.time(meta.commit_time), meta.author, meta.subject, _counts(commit)
+
+
+def _counts(commit: Logged) -> str:
+    """The last cell of a record, which is there where it was asked for."""
+    if commit.changes is None:
+        return ""
+    from nessie_cli.render.changes import counts
+
+    return counts(commit.changes)
+
+
+def _count_line(changes: Sequence[Change]) -> Line:
+    from nessie_cli.render.changes import count_line
+
+    return count_line(changes)
+
+
+def _graph(terminal: Terminal) -> Graph:
+    from nessie_cli.render.graph import ASCII, UNICODE, Graph
+
+    return Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII)
 
 
 def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names) -> Iterator[Line]:
-    graph = Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII) if form.graph else None
+    graph = _graph(terminal) if form.graph else None
     first = True
     for commit in commits:
         if not commit.shown:
@@ -127,7 +149,7 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
 def _one_line(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used: int) -> Line:
     hash_ = Span(terminal.hash(commit.entry.hash), "hash")
     decoration = names.spans(commit.entry.hash)
-    stat = [] if commit.changes is None or not form.stat else [Span(" "), *count_line(commit.changes)]
+    stat = [] if commit.changes is None or not form.stat else [Span(" "), *_count_line(commit.changes)]
     taken = used + sum(cells(span.text) for span in (hash_, *decoration, *stat)) + 1
     subject = visible(commit.entry.meta.subject)
     if terminal.is_terminal:
@@ -142,7 +164,7 @@ def _full(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used:
     yield from _message(commit.entry, terminal, used)
     if commit.changes is not None and form.stat:
         yield []
-        yield [Span(_MESSAGE_INDENT), *count_line(commit.changes)]
+        yield [Span(_MESSAGE_INDENT), *_count_line(commit.changes)]
     if commit.changes and (form.names or form.patch):
         yield []
         yield from _changes(commit, form, terminal, used=used)
@@ -150,11 +172,20 @@ def _full(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used:
 
 def _changes(commit: Logged, form: LogForm, terminal: Terminal, used: int) -> Iterator[Line]:
     """The keys that a commit changed, or each change field by field."""
-    for change in commit.changes or ():
-        if form.patch:
-            yield from change_lines(change, terminal, used=used)
-        elif form.names:
+    if form.patch:
+        yield from _patch(commit.changes or (), terminal, used)
+    elif form.names:
+        from nessie_cli.render.changes import moved
+
+        for change in commit.changes or ():
             yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
+
+
+def _patch(changes: Iterable[Change], terminal: Terminal, used: int = 0) -> Iterator[Line]:
+    from nessie_cli.render.diffs import change_lines
+
+    for change in changes:
+        yield from change_lines(change, terminal, used=used)
 
 
 def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -> Iterator[Line]:
@@ -194,8 +225,7 @@ def show_lines(commit: Logged, terminal: Terminal, names: Names = NO_NAMES) -> I
     yield []
     if not commit.changes:
         yield [Span("no content changed", "label")]
-    for change in commit.changes or ():
-        yield from change_lines(change, terminal)
+    yield from _patch(commit.changes or (), terminal)
 
 
 def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import Change, moved
 from nessie_cli.render.conflicts import commit_spans
-from nessie_cli.render.diffs import change_lines, changed_labels, moved
+from nessie_cli.render.diffs import change_lines, changed_labels
 from nessie_cli.render.spans import Column, Line
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.wire.encode import encode_key, encode_optional_content

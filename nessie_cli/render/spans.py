@@ -45,6 +45,7 @@ class Span(NamedTuple):
 
 
 Line = Sequence[Span]
+Spans = list[Span]
 Row = Sequence[Span | str]
 """The cells of a table; a text takes the style of its column."""
 
@@ -63,6 +64,15 @@ class Column(NamedTuple):
     style: str = ""
     room: Room = "keep"
     right: bool = False
+
+
+class Drawn(NamedTuple):
+    """One commit of a graph: lines above it, the prefix of its own line, lines below it, the prefix of further text lines."""
+
+    above: list[Spans]
+    own: Spans
+    below: list[Spans]
+    beside: Spans
 
 
 def trimmed(line: Line) -> Line:

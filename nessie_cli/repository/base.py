@@ -22,6 +22,7 @@ from nessie_cli.model import (
     DiffEntry,
     Entry,
     KeyBehavior,
+    KeyChange,
     KeyRange,
     LogEntry,
     MergeBehavior,
@@ -226,6 +227,21 @@ class Surveying(Protocol):
 def surveying(repository: Repository) -> Surveying | None:
     """The repository where it is a `Surveying` one, also where it is wrapped: `isinstance` sees no verbs that are passed on, from Python 3.12 on."""
     return cast("Surveying", repository) if hasattr(repository, "descendants_among") else None
+
+
+class Outlining(Protocol):
+    """A repository that tells what a commit changed without reading contents. The embedded one does."""
+
+    def outline(self, commit: str) -> list[KeyChange]:
+        """The keys whose content differs between a commit (its full hash) and its first parent, ascending: those that `diff` tells.
+
+        Cost: one or two nodes for a commit of one operation, else O(operations · log keys).
+        """
+
+
+def outlining(repository: Repository) -> Outlining | None:
+    """The repository where it is an `Outlining` one, also where it is wrapped."""
+    return cast("Outlining", repository) if hasattr(repository, "outline") else None
 
 
 class Sieve(Struct, frozen=True):

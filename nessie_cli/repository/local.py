@@ -25,6 +25,7 @@ from nessie_cli.model import (
     ContentKey,
     DiffEntry,
     Entry,
+    KeyChange,
     KeyRange,
     LogEntry,
     MergeResult,
@@ -223,10 +224,13 @@ class LocalRepository:
         """See `Sifting`."""
         from nessie_cli.repository.sifting import Reading, sifted
 
-        of = Reading(self._objects, self._store.find_marked, self._descends)
+        of = Reading(self._objects, self._store.find_marked, self._descends, self._times)
         starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
         return sifted(of, starts, exclude, walk, sieve, operations=operations)
+
+    def _times(self, ids: Collection[Id]) -> dict[Id, int]:
+        return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
 
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
@@ -258,6 +262,10 @@ class LocalRepository:
     def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
         """See `Repository`."""
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
+
+    def outline(self, commit: str) -> list[KeyChange]:
+        """See `Outlining`."""
+        return reading.outline(self._objects, self._objects.commit(bytes.fromhex(commit)))
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""

@@ -21,6 +21,7 @@ from nessie_cli.model import (
     Delete,
     DiffEntry,
     Entry,
+    KeyChange,
     KeyRange,
     LogEntry,
     Operation,
@@ -126,6 +127,30 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
         loaded = iter(objects.contents(records))
         for key, old, new in batch:
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
+
+
+def outline(objects: Objects, commit: Commit) -> list[KeyChange]:
+    """The keys that a commit changed. Its state is its first parent's with its operations done, so only these are looked at."""
+    before = root_of(objects, commit.parents[0])
+    stored = operations_of(objects, commit)
+    if before == commit.root or not stored:
+        return []
+    if len(stored) == 1:
+        return [_only_change(objects, before, commit.root, *stored[0])]
+    was = tree.get(objects, before, [key for key, _ in stored])
+    # A forced removal is an operation even where the key was gone already.
+    changed = ((key, record) for key, record in stored if (key in was if is_deletion(record) else was.get(key) != record))
+    return [_key_change(key, record, existed=key in was) for key, record in changed]
+
+
+def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: bytes) -> KeyChange:
+    """It was an update where as many keys are there as before."""
+    existed = is_deletion(record) or tree.count(objects, before) == tree.count(objects, after)
+    return _key_change(key, record, existed=existed)
+
+
+def _key_change(key: bytes, record: bytes, *, existed: bool) -> KeyChange:
+    return KeyChange(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
 
 
 def last_change(objects: Objects, find_marked: FindMarked, commit: Id, key: bytes) -> CommitMeta | None:

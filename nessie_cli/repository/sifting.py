@@ -5,7 +5,7 @@ Where marks tell which commits can pass at all, or jump pointers where the first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import merge
 from re import Pattern
@@ -25,15 +25,22 @@ from nessie_cli.repository.reading import log_entry
 _EVER = -(2**63)
 """A time before all others."""
 
+_FEW = 16
+"""So many starts are read at once rather than asked for their times."""
+
 Test = Callable[[Commit], bool]
 
 
 class Reading(NamedTuple):
-    """What a log is read from, and where leaping begins: over more than `short` commits, to what fewer than one commit in `rare` has."""
+    """What a log is read from, and where leaping begins: over more than `short` commits, to what fewer than one commit in `rare` has.
+
+    `times` answers when many commits were made.
+    """
 
     objects: Objects
     find_marked: FindMarked
     is_ancestor: leaping.IsAncestor
+    times: Callable[[Collection[Id]], Mapping[Id, int]] | None = None
     short: int = leaping.SHORT
     rare: int = 16
 
@@ -65,7 +72,8 @@ def _walked(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk
         starts = _heads_at(of, starts[0], micros(sieve.until), first_parent=walk.first_parent)
     if walk.first_parent and len(starts) <= 1:
         return history.first_parents(objects, starts[0] if starts else NO_COMMIT)
-    return history.reachable(objects, starts, exclude, most=1 if walk.first_parent else None)
+    times = of.times(set(starts) - {NO_COMMIT}) if of.times is not None and len(starts) > _FEW else None
+    return history.reachable(objects, starts, exclude, most=1 if walk.first_parent else None, times=times)
 
 
 def _heads_at(of: Reading, start: Id, time: int, *, first_parent: bool) -> list[Id]:

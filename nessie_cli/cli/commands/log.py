@@ -8,7 +8,7 @@ import typer
 from nessie_cli import commitspec
 from nessie_cli.cli import filters, walks
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.walks import changes_in
+from nessie_cli.cli.walks import changes_in, counted_changes_in
 from nessie_cli.cli.words import refuse_empty, split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
@@ -139,7 +139,8 @@ def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], form: Any, 
     from nessie_cli.render.history import Logged, Names, print_log
 
     repository = call.repository()
-    logged = (Logged(entry, changes_in(repository, entry) if form.changes and passed else None, passed) for entry, passed in found)
+    look = changes_in if form.patch else counted_changes_in
+    logged = (Logged(entry, look(repository, entry) if form.changes and passed else None, passed) for entry, passed in found)
     # Names of references are for people: a program that wants them asks for the references.
     names = Names(repository.references(), call.head.name) if call.out.is_terminal else Names()
     print_log(reversed(list(logged)) if reverse else logged, form, call.out, names)
@@ -171,7 +172,7 @@ def _document(call: Invocation, entry: LogEntry, *, stat: bool, diffs: bool) -> 
     if stat or diffs:
         from nessie_cli.render.changes import encode_changes, tally
 
-        changes = changes_in(call.repository(), entry)
+        changes = (changes_in if diffs else counted_changes_in)(call.repository(), entry)
         body |= {"changes": tally(changes)} if stat else {}
         body |= {"diffs": list(encode_changes(changes))} if diffs else {}
     return body

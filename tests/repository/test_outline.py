@@ -1,0 +1,73 @@
+"""What a commit changed is told without contents as the difference to its parent tells it, on random histories with renames and merges."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+
+from nessie_cli.errors import ReferenceConflict
+from nessie_cli.model import MergeBehavior, Operation
+from nessie_cli.render.changes import Change, changes_of, outlined
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.opening import create
+from tests.repository.vocabulary import NS, Catalog, delete, number_of, put, table
+
+BRANCHES = ("main", "dev")
+KEYS = ("a", "b", "c", "ns.a", "ns.b")
+
+
+def check(repository: LocalRepository, hash_: str, parent: str, seed: int) -> set[str]:
+    """Both ways tell the same; the letters of what was told."""
+    told = changes_of(repository.diff(parent, hash_))
+    assert outlined(repository.outline(hash_)) == [Change(kind, key, None, None, old_key) for kind, key, _, _, old_key, _ in told], f"seed {seed}"
+    return {change.kind.value for change in told} or {""}
+
+
+def some_operations(random: Random, catalog: Catalog, branch: str) -> list[Operation]:
+    """On one to three keys: an update (perhaps to what is there already), a creation, a deletion, a new life, a rename."""
+    state = {name: catalog.content(branch, name) for name, number in catalog.numbers(branch).items() if number != NS}
+    operations: list[Operation] = []
+    free = [name for name in KEYS if name not in state]
+    for name in random.sample(KEYS, random.choice([1, 1, 2, 3])):
+        old = state.get(name)
+        if old is None:
+            if name in free:
+                free.remove(name)
+                operations.append(put(name, table(random.randrange(3))))
+            continue
+        number = number_of(old)
+        assert isinstance(number, int)
+        way = random.choice(["same", "update", "delete", "again", "rename"])
+        if way in ("same", "update"):
+            operations.append(put(name, table(number + (way == "update"), old.id)))
+            continue
+        operations.append(delete(name))
+        if way == "again":
+            operations.append(put(name, table(number)))
+        elif way == "rename" and free:
+            operations.append(put(free.pop(), table(random.choice([number, 7]), old.id)))
+    return operations
+
+
+def outlines(seed: int) -> set[str]:
+    """The letters of all commits of a history, each outlined and compared."""
+    random = Random(seed)
+    with create("memory:") as repository:
+        assert isinstance(repository, LocalRepository)
+        catalog = Catalog(repository)
+        catalog.write("main", {"ns": NS, **{name: number for number, name in enumerate(KEYS)}})
+        catalog.branch("dev")
+        for number in range(40):
+            branch, other = random.sample(BRANCHES, 2)
+            # Where a namespace is in the way the next step is another one.
+            with suppress(ReferenceConflict):
+                if number % 4 == 3:
+                    catalog.merge(other, branch, default_behavior=MergeBehavior.FORCE)
+                elif operations := some_operations(random, catalog, branch):
+                    catalog.commit(branch, *operations)
+        commits = [entry for branch in BRANCHES for entry in catalog.log(branch, all_parents=True)]
+        return set().union(*(check(repository, entry.hash, entry.parent, seed) for entry in commits))
+
+
+def test_the_outline_of_a_commit_is_its_difference_to_its_parent() -> None:
+    assert set().union(*map(outlines, range(4))) == {"A", "M", "D", "R", ""}
