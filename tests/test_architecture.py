@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,9 @@ class Source:
         return parts[1] if len(parts) > 1 else "__init__"
 
 
-def read_package(root: Path) -> dict[str, Source]:
+@cache
+def read_package(root: Path) -> Mapping[str, Source]:
+    """Every module below a folder, by name; read once, since each rule asks for all of them."""
     sources = {}
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root).with_suffix("").parts
@@ -110,6 +113,13 @@ def read_package(root: Path) -> dict[str, Source]:
         text = path.read_text(encoding="utf-8")
         sources[name] = Source(path, name, ast.parse(text), text.count("\n"))
     return sources
+
+
+@cache
+def imports_below(root: Path) -> Mapping[str, Sequence[Import]]:
+    """The imports of every module below a folder."""
+    sources = read_package(root)
+    return {name: tuple(imports_of(source, sources)) for name, source in sources.items()}
 
 
 def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
@@ -140,7 +150,7 @@ def _root_facts(tree: ast.Module) -> str:
 def _walk(node: ast.AST, *, at_load: bool) -> Iterator[tuple[ast.AST, bool]]:
     for child in ast.iter_child_nodes(node):
         function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        typing_only = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        typing_only = isinstance(child, ast.If) and at_load and "TYPE_CHECKING" in ast.dump(child.test)
         inner = at_load and not function and not typing_only
         yield child, inner
         yield from _walk(child, at_load=inner)
@@ -158,7 +168,7 @@ def forbidden_imports(root: Path) -> list[str]:
     sources = read_package(root)
     found = []
     for source in sources.values():
-        for item in imports_of(source, sources):
+        for item in imports_below(root)[source.name]:
             room = room_of(item.module)
             if room in (None, source.room) or (room == "__init__" and item.name in FACTS):
                 continue
@@ -172,7 +182,7 @@ def misplaced_libraries(root: Path) -> list[str]:
     sources = read_package(root)
     found = []
     for source in sources.values():
-        for item in imports_of(source, sources):
+        for item in imports_below(root)[source.name]:
             where = f"{source.path.relative_to(root)}:{item.line}"
             top = item.module.split(".")[0]
             if top in ONLY_IN and source.room not in ONLY_IN[top]:
@@ -190,7 +200,7 @@ def misplaced_libraries(root: Path) -> list[str]:
 def cycles(root: Path) -> list[list[str]]:
     """Groups of modules that import each other, however lazily."""
     sources = read_package(root)
-    graph = {name: {i.module for i in imports_of(source, sources)} & sources.keys() - {name} for name, source in sources.items()}
+    graph = {name: {i.module for i in imports} & sources.keys() - {name} for name, imports in imports_below(root).items()}
     reach = {name: _reachable(name, graph) for name in graph}
     knots = {frozenset({a} | {b for b in reach[a] if a in reach[b]}) for a in graph if a in reach[a]}
     return sorted(sorted(knot) for knot in knots)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from pathlib import Path
 
 import pytest
 
+from nessie_cli import create
 from nessie_cli.errors import NotAllowed
 from nessie_cli.server.gate import Security
 from nessie_cli.server.issuer import JwtSettings
 from nessie_cli.server.running import Settings, check_address, is_loopback
 from tests.server.client import Client
-from tests.server.processes import PATIENCE, SERVE, started
+from tests.server.processes import PATIENCE, started
+from tests.transcripts.conftest import Server as ForkingServer
 
 FILE = Path("a file")
 
@@ -74,8 +76,31 @@ def test_the_environment_names_tokens_and_rules(tmp_path):
         client.close()
 
 
-def refused(*options, folder):
-    return subprocess.run([*SERVE, "--port", "0", *options], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+@pytest.fixture(scope="module")
+def loaded():
+    """A process that has loaded the server already, as command lines are forked from it."""
+    server = ForkingServer("nessie_cli.server.running", "nessie_cli.server.workers")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def refused(tmp_path, loaded):
+    """`nessie serve OPTIONS...` over a store, in a folder with files for tokens and rules that will not do."""
+    (tmp_path / "open").touch(0o644)
+    (tmp_path / "open").chmod(0o644)
+    (tmp_path / "rules").write_text("")
+    (tmp_path / "broken").write_text("# a comment\n" + json.dumps({"id": "x"}))
+    (tmp_path / "broken").chmod(0o600)
+    store = str(tmp_path / "s.sqlite")
+    create(store).close()
+    environment = {"PATH": os.defpath, "HOME": str(tmp_path)}
+
+    def serve(*options):
+        arguments = ["serve", "--store", store, "--port", "0", *options]
+        return loaded.run(args=arguments, cwd=str(tmp_path), env=environment, stdin="", seconds=PATIENCE)
+
+    return serve
 
 
 @pytest.mark.parametrize(
@@ -93,15 +118,8 @@ def refused(*options, folder):
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["one", "two"])
-def test_what_is_wrong_with_files_and_options_is_told_in_one_line(tmp_path, options, code, told, workers):
-    (tmp_path / "open").touch(0o644)
-    (tmp_path / "open").chmod(0o644)
-    (tmp_path / "rules").write_text("")
-    (tmp_path / "broken").write_text("# a comment\n" + json.dumps({"id": "x"}))
-    (tmp_path / "broken").chmod(0o600)
-    store = ("--store", str(tmp_path / "s.sqlite"))
-    subprocess.run([*SERVE[:-1], "init", "--store", str(tmp_path / "s.sqlite"), "w"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
-    done = refused(*store, *options, *workers, folder=tmp_path)
-    assert (done.returncode, done.stdout) == (code, ""), done
-    assert told in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+def test_what_is_wrong_with_files_and_options_is_told_in_one_line(refused, options, code, told, workers):
+    done = refused(*options, *workers)
+    assert (done.code, done.out) == (code, ""), done
+    assert told in done.err
+    assert len(done.err.strip().splitlines()) == 1, done.err
