@@ -23,7 +23,7 @@ from nessie_cli.wire.extensions import HEADER
 _INT32 = range(-(2**31), 2**31)
 _DIGITS = 11
 _OURS = HEADER.lower().encode()
-MOST_VALUES = 4_000_000
+MOST_VALUES = 8_000_000
 """JSON values of one body, counted by its commas and brackets: small ones take many times the memory of their text."""
 
 

@@ -96,7 +96,7 @@ def test_a_body_of_very_many_values_is_refused_before_they_are_made():
         call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
         call.take(b"[" + b"0," * MOST_VALUES + b"0]")
     assert call.body == b"", "the text is let go of"
-    with pytest.raises(HttpFault, match="4,000,000 values") as refused:
+    with pytest.raises(HttpFault, match="8,000,000 values") as refused:
         call.json()
     assert refused.value.status == 413
 
