@@ -18,6 +18,9 @@ from nessie_cli.cli.completion.asking import ask
 from nessie_cli.cli.completion.server import KEPT, Kept, Server, using_server, within
 from nessie_cli.repository.access import Access
 from nessie_cli.workspace.glance import Place
+from tests.remote.listening import Answer, Request, forward, listening, server_tls
+from tests.remote.proxy import proxying
+from tests.remote.tls import PASSWORD, TLS
 from tests.server.processes import started
 
 PATIENCE = 120.0
@@ -132,6 +135,29 @@ def test_credentials_are_sent_and_only_to_that_server(cache, monkeypatch):
 
     assert b"Authorization: Bearer a-secret-token\r\n" in heard[0]
     assert b"GET /api/v2/trees?max-records=" in heard[0]
+
+
+def test_certificates_and_the_proxy_are_those_of_every_command(address, cache, monkeypatch):
+    def references(url: str) -> dict[str, str]:
+        cache.unlink(missing_ok=True)
+        return asked(url, lambda server: server.references("v"))
+
+    def secure(request: Request) -> Answer:
+        return forward(address.removesuffix("/api/v2"), request)
+
+    with listening(secure, server_tls(client_certificates=True)) as place, proxying() as proxy:
+        url = f"{place}/api/v2"
+        assert references(url) == {}
+        monkeypatch.setenv("NESSIE_CA_FILE", str(TLS / "ca.pem"))
+        assert references(url) == {}
+        monkeypatch.setenv("NESSIE_CERTIFICATE_FILE", str(TLS / "client.pem"))
+        monkeypatch.setenv("NESSIE_KEY_FILE", str(TLS / "client-encrypted.key"))
+        monkeypatch.setenv("NESSIE_KEY_PASSWORD", PASSWORD)
+        assert references(url) == {"v1.0": "tag"}
+        assert proxy.seen == []
+        monkeypatch.setenv("NESSIE_PROXY", proxy.url)
+        assert references(url) == {"v1.0": "tag"}
+        assert proxy.seen == [f"CONNECT {place.removeprefix('https://')}"]
 
 
 def test_a_server_that_is_gone_completes_nothing_and_is_left_alone(cache):
