@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from nessie_cli.cli import commands
 from tests.fuzz.wreckage import Folder
 from tests.transcripts.conftest import Nessie, Server, fresh
-
-LOADED = [f"{commands.__name__}.{module.name}" for module in pkgutil.iter_modules(commands.__path__) if module.name != "serve"]
 
 
 def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
@@ -51,7 +47,7 @@ def fill(nessie: Nessie) -> None:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """One for all tests, which has loaded every command."""
-    server = Server(*LOADED)
+    server = Server()
     yield server
     server.close()
 

@@ -6,22 +6,22 @@ bytes that are no UTF-8 are surrogates in both. Arguments name more modules to l
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
 import tempfile
 from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
-import pydantic  # noqa: F401
-import rich.table  # noqa: F401
-import typer  # noqa: F401
-
-import nessie_cli.repository.opening
-import nessie_cli.store.sqlite
-import nessie_cli.wire.decode  # noqa: F401
 from nessie_cli.cli.main import main
+
+ROOMS = ("model", "kernel", "store", "wire", "repository", "workspace", "render", "cli")
+LATE = ("pwd", "ctypes", "platformdirs.unix", "typer._click.decorators", "typer._click._textwrap")
+"""What nearly every command loads when it runs, not when its module is loaded."""
+OFF_THE_WAY = "nessie_cli.repository.remote"
 
 
 def become(request: dict[str, Any], streams: list[Any]) -> None:
@@ -38,6 +38,19 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
         signal.alarm(request["seconds"])
     sys.argv = ["nessie", *request["args"]]
     main()
+
+
+def load(*more: str) -> None:
+    """Load every module of the rooms that commands on an embedded store use, and more by name."""
+    for room in ROOMS:
+        package = import_module(f"nessie_cli.{room}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.startswith(OFF_THE_WAY):
+                import_module(module.name)
+    for name in (*LATE, *more):
+        import_module(name)
+    # A child that looks for garbage would copy the pages of everything that it shares with this process.
+    gc.freeze()
 
 
 def serve() -> None:
@@ -61,6 +74,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    for module in sys.argv[1:]:
-        import_module(module)
+    load(*sys.argv[1:])
     serve()
