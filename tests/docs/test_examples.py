@@ -15,7 +15,7 @@ import nessie_cli
 from nessie_cli.repository.base import Repository
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = {"spark.md"}
+ELSEWHERE = {"engines.md", "spark.md"}
 """Run by `tests/spark`, in the one Spark session that there is."""
 PAGES = [
     page

@@ -13,6 +13,7 @@ import pytest
 from nessie_cli import create
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import NS, Catalog, delete, namespace, put, view
+from tests.spark.iceberg import settings
 from tests.spark.sessions import session
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from nessie_cli.spark import register
 
-    with session(tmp_path_factory.mktemp("spark")) as running:
+    with session(tmp_path_factory.mktemp("spark"), **settings()) as running:
         register(running)
         yield running
 

@@ -1,4 +1,4 @@
-"""A Java that Spark 4.1 runs on: 17 or 21. As a program it fails when there is none."""
+"""A Java that Spark 4.1 runs on: 17 or 21. As a program it prints where, and fails when there is none."""
 
 from __future__ import annotations
 
@@ -32,4 +32,5 @@ def _candidates() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(f"no Java of version {' or '.join(map(str, GOOD))}" if java_home() is None else 0)
+    print(java_home() or "")
+    sys.exit(java_home() is None and f"no Java of version {' or '.join(map(str, GOOD))}")

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md, in the one session that there is."""
+"""The examples of docs/spark.md and docs/engines.md, in the one session that there is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,40 @@ import doctest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from nessie_cli import create
+from tests.server.processes import started
+from tests.spark.iceberg import MISSING, RUNTIME
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_examples_of_the_page_give_what_they_say(spark: SparkSession) -> None:
+def examples_hold(page: str, **replaced: str) -> int:
+    """How many examples of a page were tried; all of them gave what they say. `replaced` are texts of the page that are otherwise here."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for here in replaced.items():
+        assert here[0] in text
+        text = text.replace(*here)
+    runner = doctest.DocTestRunner()
+    told: list[str] = []
+    runner.run(doctest.DocTestParser().get_doctest(text, {}, page, page, 0), out=told.append)
+    assert not runner.failures, "".join(told)
+    return runner.tries
+
+
+def test_the_examples_of_the_data_source(spark: SparkSession) -> None:
     assert spark.version.startswith("4.1.")
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
-    assert tried > 20
-    assert not failed
+    assert examples_hold("spark.md") > 20
+
+
+@pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
+def test_the_examples_of_engines(spark: SparkSession, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/catalog.sqlite"
+    create(store).close()
+    here = {"sqlite:////data/catalog.sqlite": store, "/data/warehouse": str(tmp_path / "warehouse")}
+    with started("--store", store) as (_, url):
+        assert examples_hold("engines.md", **here, **{"http://127.0.0.1:19120": url}) > 20
