@@ -144,5 +144,5 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
 
 
 def format_time(when: datetime) -> str:
-    """An ISO instant in UTC ending in `Z`, with as many fraction digits as it has."""
-    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    """An ISO instant in UTC ending in `Z`, to the microsecond: the original server 0.99.0 takes none without a fraction in a revision."""
+    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -126,11 +126,14 @@ class Revisions:
             assert catalog.hash(f"main*{commitspec.format_time(when)}") == hash_
             just_before = commitspec.format_time(when - timedelta(microseconds=1))
             assert catalog.hash(f"main*{just_before}") == (hashes[n - 1] if n else EMPTY)
+        assert catalog.hash(f"main~5*{commitspec.format_time(times[hashes[3]])}") == hashes[3]  # type: ignore[arg-type]
+
+    def test_times_before_and_after_all_commits(self, catalog: Catalog) -> None:
+        hashes = chain(catalog, 2)
         assert catalog.hash("main*now") == hashes[-1]
         assert catalog.hash("main*2999-01-01T00:00:00Z") == hashes[-1]
         assert catalog.hash("main*1999-01-01T00:00:00Z") == EMPTY
         assert catalog.hash("main*1000000000000") == EMPTY
-        assert catalog.hash(f"main~5*{commitspec.format_time(times[hashes[3]])}") == hashes[3]  # type: ignore[arg-type]
 
     def test_times_follow_first_parents_only(self, catalog: Catalog) -> None:
         (one,) = chain(catalog, 1)
