@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nessie_cli.errors import DamagedObject, InvalidInput, MergeConflict, NessieError, OutcomeUnknown, ReferenceConflict, StoreUnavailable
+from nessie_cli.errors import (
+    DamagedObject,
+    InvalidInput,
+    MergeConflict,
+    NessieError,
+    OutcomeUnknown,
+    ReferenceConflict,
+    StoreNotFound,
+    StoreUnavailable,
+)
 from nessie_cli.model import ConflictType
 from nessie_cli.wire.encode import Json, encode_error
 
@@ -51,7 +60,8 @@ def told(error: Exception) -> NessieError:
         return InternalFault(_UNKNOWN_OUTCOME)
     if isinstance(error, DamagedObject):
         return InternalFault(_DAMAGED)
-    if isinstance(error, StoreUnavailable):
+    # It was there when the server was started.
+    if isinstance(error, StoreUnavailable | StoreNotFound):
         return Unavailable(_AWAY)
     return error if isinstance(error, NessieError) else InternalFault(UNEXPECTED)
 

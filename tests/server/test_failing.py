@@ -58,6 +58,20 @@ def test_a_busy_store_holds_up_no_reader_and_no_health_check(served, path):
     blocker.execute("ROLLBACK")
 
 
+def test_a_store_that_is_gone_is_told_without_its_place_and_is_there_again_when_it_comes_back(served, path, tmp_path):
+    client, lines = served
+    files = [file.rename(tmp_path / f"away-{file.name}") for file in tmp_path.glob("catalog.sqlite*")]
+    for answer in (client.get("/api/v2/trees/main/entries"), client.commit("main", EMPTY, put("a"))):
+        assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+        assert int(answer.headers["retry-after"]) > 0
+        assert "sqlite" not in answer.raw.decode()
+    assert all(b"no such file" in line for line in lines)
+    for file in files:
+        file.rename(tmp_path / file.name.removeprefix("away-"))
+    assert client.get("/api/v2/trees/main/entries").status == 200
+    assert client.commit("main", EMPTY, put("a")).status == 200
+
+
 def test_a_damaged_object_is_told_without_details_and_logged_with_them(served, path):
     client, _ = served
     head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
