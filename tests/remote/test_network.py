@@ -148,7 +148,8 @@ def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
     never = threading.Event()
 
     def silent(request: Request) -> Answer:
-        never.wait(60)
+        # Half of the time that is waited where nothing is said: who does not heed what is said gets this answer.
+        never.wait(30)
         return Answer()
 
     with listening(silent) as url:
