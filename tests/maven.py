@@ -65,7 +65,6 @@ class Artifact(NamedTuple):
         """As Maven writes it."""
         return ":".join([self.group, self.name, self.version, "jar", *filter(None, [self.classifier])])
 
-    @as_given()
     def fetched(self, into: Path | None = None, attempts: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES) -> Path:
         """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
 
@@ -109,7 +108,8 @@ def repository() -> Path:
 
 
 def _attempts() -> list[Fetch]:
-    return [by_maven if shutil.which("mvn") and number % 2 == 0 else by_https for number in range(len(PAUSES))]
+    """The ways of this machine, with its own proxies and certificates."""
+    return [as_given()(by_maven if shutil.which("mvn") and number % 2 == 0 else by_https) for number in range(len(PAUSES))]
 
 
 def by_maven(artifact: Artifact, path: Path) -> None:
