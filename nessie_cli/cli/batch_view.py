@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.cli.resolutions import TYPE_OPTION
 from nessie_cli.model import Delete, Put, Unchanged
+from nessie_cli.render.fields import type_label
 from nessie_cli.workspace.batch import Batch, Staged, encode_batch
 from nessie_cli.workspace.staging import renames
 
@@ -51,7 +51,7 @@ def _verb(item: Staged) -> str:
 
 def _type(item: Staged) -> str:
     content = item.operation.content if isinstance(item.operation, Put) else item.seen
-    return TYPE_OPTION.get(content.type_name, content.type_name) if content else ""
+    return type_label(content.type_name) if content else ""
 
 
 def print_changes(call: Invocation, staged: tuple[Staged, ...], indent: str = "") -> None:

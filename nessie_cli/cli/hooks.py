@@ -246,7 +246,7 @@ def _merge_document(would: MergeResult, options: MergeOptions) -> Document:
         "hash": would.effective_target_hash,
         "expectedHash": options.expected_hash,
         "commonAncestor": would.common_ancestor,
-        "commitMeta": encode_commit_meta(options.meta) if options.meta else None,
+        "commitMeta": encode_commit_meta(options.meta) if options.meta and options.meta.message else None,
         "details": details,
     }
 

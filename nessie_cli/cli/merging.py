@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.resolutions import Resolutions, command_line, contents_below
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
 from nessie_cli.repository.base import MergeOptions
@@ -36,15 +37,17 @@ class Choices(NamedTuple):
     expected_hash: str | None = None
 
 
-def merge_options(call: Invocation, branch: str, choices: Choices) -> MergeOptions:
-    """The options as the repository takes them; reads the files of `--resolve`. Raises `InvalidInput` that names the option."""
+def merge_options(call: Invocation, branch: str, choices: Choices, commits: Sequence[str] = ()) -> MergeOptions:
+    """The options as the repository takes them, for a merge or for a transplant of `commits`; reads the files of `--resolve`.
+
+    Raises `InvalidInput` that names the option.
+    """
     if choices.message is not None and not choices.message.strip():
         raise InvalidInput("-m: the message is empty; leave it out for one that says what was merged")
     call.resolutions = merge_resolutions(call, branch)
     expected = choices.expected_hash
-    author = call.author()
     return MergeOptions(
-        meta=CommitMeta(choices.message, authors=(author,) if author else ()) if choices.message is not None else None,
+        meta=_meta_of_transplant(call, choices.message, commits) if commits else _meta_of_merge(call, choices.message),
         behaviors=list(_behaviors(call, branch, choices)),
         default_behavior=MergeBehavior(choices.behavior.name),
         follow_renames=choices.follow_renames,
@@ -52,6 +55,22 @@ def merge_options(call: Invocation, branch: str, choices: Choices) -> MergeOptio
         expected_hash=call.repository().resolve(call.revision(expected)).hash if expected else None,
         dry_run=choices.dry_run,
     )
+
+
+def _meta_of_merge(call: Invocation, message: str | None) -> CommitMeta | None:
+    """A merge is a commit of the user's; without a message the repository makes one up."""
+    author = call.author()
+    return CommitMeta(message or "", authors=(author,) if author else ()) if message or author else None
+
+
+def _meta_of_transplant(call: Invocation, message: str | None, commits: Sequence[str]) -> CommitMeta | None:
+    """A copy stays its author's, with all that is said about it; only its message may be another."""
+    if message is None:
+        return None
+    if len(commits) > 1:
+        raise InvalidInput(f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out")
+    meta = call.repository().commit_at(CommitSpec(None, commits[0])).meta
+    return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
 
 
 def _behaviors(call: Invocation, branch: str, choices: Choices) -> Iterator[KeyBehavior]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.errors import NessieError, ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, UnknownContent
+from nessie_cli.render.fields import type_label
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -19,13 +20,7 @@ HASH_DIGITS = 12
 
 Resolutions = Callable[[Conflict], Sequence[str]]
 
-TYPE_OPTION: Mapping[str, str] = {
-    "ICEBERG_TABLE": "iceberg-table",
-    "ICEBERG_VIEW": "iceberg-view",
-    "NAMESPACE": "namespace",
-    "DELTA_LAKE_TABLE": "delta-table",
-    "UDF": "udf",
-}
+TYPE_OPTION: Mapping[str, str] = {name: type_label(name) for name in ("ICEBERG_TABLE", "ICEBERG_VIEW", "NAMESPACE", "DELTA_LAKE_TABLE", "UDF")}
 """How `--type` spells the content types."""
 
 FIELD_OPTION: Mapping[str, str] = {

@@ -13,7 +13,7 @@ from nessie_cli.model import Conflict, Content, ContentKey
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
 
-QUESTION = "[o]urs: keep what is there  [t]heirs: take what was proposed  [e]dit  [s]kip  [a]bort?"
+QUESTION = "[o]urs: as it is now, [t]heirs: as proposed, [e]dit, [s]kip, [a]bort?"
 
 
 class Choice(StrEnum):

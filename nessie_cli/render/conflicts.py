@@ -56,8 +56,9 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
 
 
 def _title(report: ConflictReport, terminal: Terminal) -> Line:
-    what = ("would conflict" if report.would else "conflict") + ("" if len(report.conflicts) == 1 else f" of {len(report.conflicts)} keys")
-    spans = [Span(what, "conflict")]
+    count = len(report.conflicts)
+    many = f"{count} keys would conflict" if report.would else f"{count} conflicts"
+    spans = [Span(many if count != 1 else "would conflict" if report.would else "conflict", "conflict")]
     if report.reference:
         spans += [Span(" on "), Span(report.reference, "name")]
     if report.head:

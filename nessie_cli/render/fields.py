@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from nessie_cli.model import Content, ContentKey
 
 TYPE = "type"
+_LABELS = {"DELTA_LAKE_TABLE": "delta-table"}
+"""Types with a shorter word than their name."""
 _CAPITAL = r"(?<=[a-z0-9])([A-Z])"
 
 
@@ -28,7 +30,7 @@ def kebab(name: str) -> str:
 
 def type_label(type_name: str) -> str:
     """`ICEBERG_TABLE` to `iceberg-table`, the form of the option `--type`."""
-    return type_name.lower().replace("_", "-")
+    return _LABELS.get(type_name) or type_name.lower().replace("_", "-")
 
 
 def fields(content: Content) -> dict[str, str]:

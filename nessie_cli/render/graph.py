@@ -52,7 +52,10 @@ class Graph:
         self._ended = None if parents else here
         below = [self._reach(here, parent) for parent in parents[1:]]
         self._trim()
-        return Drawn(above, own, below, self._row({}))
+        beside = self._row({})
+        # A first commit ends its lane, and its text stays beside it all the same.
+        beside += [Span("  ")] * (len(own) - len(beside) if not parents else 0)
+        return Drawn(above, own, below, beside)
 
     def _trim(self) -> None:
         while self._lanes and self._lanes[-1] is None:

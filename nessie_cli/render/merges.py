@@ -20,8 +20,9 @@ _NOTHING = "-"
 
 
 def print_merge(result: MergeResult, terminal: Terminal) -> None:
-    """Each key: behavior, both sides before the merge, conflict."""
-    terminal.print_table(_COLUMNS, map(_row, result.details), paged=True)
+    """Each key: behavior, both sides before the merge, conflict. A person is shown the last column where there is something in it."""
+    count = len(_COLUMNS) - (terminal.is_terminal and not any(detail.conflict for detail in result.details))
+    terminal.print_table(_COLUMNS[:count], (_row(detail)[:count] for detail in result.details), paged=True)
 
 
 def merge_headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Line:

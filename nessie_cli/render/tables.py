@@ -57,13 +57,14 @@ def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dic
     for number in reversed(range(len(columns))):
         if columns[number].room == "spare" and _total(least[i] for i in shown) > width:
             shown.remove(number)
-    widths = {number: wanted[number] for number in shown}
+    widths = {number: max(least[number], min(wanted[number], width)) for number in shown}
     over = _total(widths.values()) - width
     for room in ("cut", "fold"):
-        for number in sorted((i for i in shown if columns[i].room == room), key=lambda i: -wanted[i]):
-            taken = max(0, min(over, wanted[number] - least[number]))
-            widths[number] -= taken
-            over -= taken
+        some = [number for number in shown if columns[number].room == room]
+        # Column by column from the widest: none gets narrower than another one that stays wider.
+        while over > 0 and (wide := [number for number in some if widths[number] > least[number]]):
+            widths[max(wide, key=lambda number: widths[number])] -= 1
+            over -= 1
     return widths
 
 

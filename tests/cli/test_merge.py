@@ -53,6 +53,12 @@ def test_the_target_and_the_message_may_be_given(nessie, feature) -> None:
     assert nessie("merge", "feature", "-b", "main").code == 0
 
 
+def test_a_merge_is_a_commit_of_the_user_s_whoever_makes_the_message_up(nessie, feature) -> None:
+    assert nessie("merge", "feature").code == 0
+    meta = nessie("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
+    assert (meta["message"].startswith("Merged feature at "), meta["authors"]) == (True, ["Eva <eva@example.org>"])
+
+
 def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
     nessie("merge", "feature")
     ran = nessie("merge", "feature")
@@ -160,7 +166,7 @@ def test_a_decision_on_a_key_that_is_not_in_the_merge_is_refused(nessie, conflic
 def test_several_conflicts_come_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
-    assert "conflict of 2 keys on main" in ran.err
+    assert "\n2 conflicts on main at " in ran.err
     assert ran.err.count(" resolve ") == 2
 
 

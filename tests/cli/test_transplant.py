@@ -47,8 +47,14 @@ def test_pynessie_s_form(nessie, feature) -> None:
 
 
 def test_the_message_of_a_single_commit_may_be_replaced(nessie, feature) -> None:
-    assert nessie("transplant", "feature", "--onto", "main", "-m", "more").code == 0
-    assert subjects(nessie, 1) == ["more"]
+    feature.branch("late")
+    feature.update("late", "db.orders", 2, author="Bob <bob@example.org>")
+    before = nessie("show", "late", "--json").json["commitMeta"]
+    assert nessie("transplant", "late", "--onto", "main", "-m", "more").code == 0
+    meta = nessie("show", "--json").json["commitMeta"]
+    assert meta["message"] == "more"
+    assert (meta["authors"], meta["authorTime"]) == (before["authors"], before["authorTime"]) == (["Bob <bob@example.org>"], meta["authorTime"])
+    assert nessie("transplant", "v1..feature", "-m", "more").code == 2
 
 
 def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> None:

@@ -162,7 +162,8 @@ def test_the_title_says_where_and_since_when(screen, orders, more, title) -> Non
 def test_several_conflicts_are_counted_and_each_has_its_block(screen, orders) -> None:
     other = Conflict(ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists")
     lines = shown(screen(), report(orders, other))
-    assert lines[0].startswith("conflict of 2 keys on main")
+    assert lines[0].startswith("2 conflicts on main at 8f31c0de (you")
+    assert shown(screen(), report(orders, other, would=True, expected_hash=None))[0] == "2 keys would conflict on main at 8f31c0de"
     assert lines.count("") == 1
     assert [line.split()[1] for line in lines if line.startswith(" key ")] == ["db.sales.orders", "x"]
 

@@ -99,6 +99,7 @@ def test_the_graph_runs_beside_the_text_of_the_full_log(screen, commits) -> None
         "│ ● commit " + "0003" * 16,
         "│ │ Author: etl@example.org",
     ]
+    assert shown.lines[-7:-1] == ["  Author: etl@example.org", "  Date:   9 minutes ago", "", "      first", "", "      with a body"]
 
 
 def test_a_graph_in_a_pipe_has_whole_hashes(pipe, commits) -> None:

@@ -123,6 +123,17 @@ def test_a_merge_lists_each_key_with_both_sides(pipe, table, key) -> None:
     ]
 
 
+def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(screen, table, key) -> None:
+    shown, in_conflict = screen(width=72), screen(width=72)
+    print_merge(result(table, key), shown.terminal)
+    print_merge(result(table, key, successful=False), in_conflict.terminal)
+
+    assert [line.split() for line in shown.lines[:1]] == [["KEY", "BEHAVIOR", "SOURCE", "TARGET"]]
+    assert shown.lines[1].endswith("  iceberg-table snapshot 7  iceberg-table snapshot 8")
+    assert in_conflict.lines[1].endswith("  VALUE_DIFFERS")
+    assert "  iceberg-table snap…  iceberg-table snap…  " in in_conflict.text, "what is too much is taken from both"
+
+
 @pytest.mark.parametrize(
     ("state", "line"),
     [

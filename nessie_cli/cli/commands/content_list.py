@@ -51,21 +51,21 @@ def content_list(
 
 
 def _print(call: Invocation, entries: Iterable[Entry]) -> None:
-    from nessie_cli.cli.resolutions import TYPE_OPTION
+    from nessie_cli.render.fields import type_label
     from nessie_cli.render.merges import summary
     from nessie_cli.render.spans import Column
 
     columns = [Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash", "spare")]
-    rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id] for e in entries)
+    rows = ([str(e.key), type_label(e.type), e.content_id] for e in entries)
     if call.options.verbose:
         columns.append(Column("CONTENT", "", "cut"))
-        rows = ([str(e.key), TYPE_OPTION.get(e.type, e.type), e.content_id, summary(e.content)] for e in entries)
+        rows = ([str(e.key), type_label(e.type), e.content_id, summary(e.content)] for e in entries)
     call.out.print_table(columns, rows, paged=True)
 
 
 def _print_tree(call: Invocation, entries: Iterable[Entry]) -> None:
     """One line per key, its last element indented below what holds it; namespaces that have no content of their own are shown as well."""
-    from nessie_cli.cli.resolutions import TYPE_OPTION
+    from nessie_cli.render.fields import type_label
     from nessie_cli.render.spans import Line, Span
 
     def lines() -> Iterator[Line]:
@@ -76,7 +76,7 @@ def _print_tree(call: Invocation, entries: Iterable[Entry]) -> None:
             for depth in range(shared, len(elements) - 1):
                 yield [Span("  " * depth), Span(str(ContentKey(elements[depth : depth + 1])), "label")]
             own = str(ContentKey(elements[-1:]))
-            yield [Span("  " * (len(elements) - 1)), Span(own, "key"), Span(f"  {TYPE_OPTION.get(entry.type, entry.type)}")]
+            yield [Span("  " * (len(elements) - 1)), Span(own, "key"), Span(f"  {type_label(entry.type)}")]
             above = elements
 
     call.out.print_lines(lines(), paged=True)

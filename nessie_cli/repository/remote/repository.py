@@ -285,7 +285,7 @@ class RemoteRepository(RemoteReading):
             if options.request_id:
                 fits = entry.meta.properties.get(REQUEST_ID) == (options.request_id,)
             else:
-                fits = entry.meta.parents[1:] == (sources[-1],) and (options.meta is None or entry.meta.message == options.meta.message)
+                fits = entry.meta.parents[1:] == (sources[-1],) and (options.meta is None or options.meta.message in ("", entry.meta.message))
             if fits:
                 return self._merge_of(target, entry.hash, options)
         return None
