@@ -58,7 +58,7 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     """A fault that the parser found. A group without a command answers with its whole help."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "nessie"
-    message = error.format_message().rstrip(".")
+    message = _plainly(error.format_message().rstrip("."))
     # The parser's class for this has no public name.
     if type(error).__name__ == "NoArgsIsHelpError":
         if not call.wants_json_errors:
@@ -71,6 +71,21 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     message = message.partition(" (Possible options")[0] if hint else message
     _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, hint or f"`{path} --help` shows what it takes")
     return 2
+
+
+_PARSERS_WORDS = (
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"more words than it takes: \1"),
+    (r"is not a valid int(?:eger)?(?: range)?$", "is no whole number"),
+)
+"""What the parser says in the words of a programmer, and how it is said here."""
+
+
+def _plainly(message: str) -> str:
+    import re
+
+    for pattern, said in _PARSERS_WORDS:
+        message = re.sub(pattern, said, message)
+    return message
 
 
 def _report_interrupt(call: Invocation) -> int:

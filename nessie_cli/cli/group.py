@@ -32,7 +32,8 @@ def write_examples(formatter: Any, examples: str, hint: str) -> None:
     with formatter.section("Examples"):
         for line in examples.splitlines():
             formatter.write(f"  {line}\n")
-    formatter.write(f"\n{hint}\n")
+    formatter.write_paragraph()
+    formatter.write_text(hint)
 
 
 class ExampleCommand(TyperCommand):

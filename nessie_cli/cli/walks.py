@@ -9,6 +9,7 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING
 
 from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import NO_ANCESTOR, KeyRange, LogEntry
 from nessie_cli.repository.base import ALL_KEYS, Repository, Walk, outlining, surveying
 
@@ -94,13 +95,15 @@ def counted_changes_in(repository: Repository, entry: LogEntry) -> list[Change]:
 
 
 def commits_to_transplant(repository: Repository, meant: Sequence[CommitRange | CommitSpec]) -> list[str]:
-    """The hashes that revisions and ranges name, oldest first within a range; merges count along first parents."""
+    """The hashes that revisions and ranges name, oldest first within a range; merges count along first parents. Raises `InvalidInput` for none."""
     hashes: list[str] = []
     for item in meant:
         if isinstance(item, CommitSpec):
             hashes.append(repository.resolve(item).hash)
         else:
             hashes += reversed([entry.hash for entry in commits_of(repository, item, first_parent=True)])
+    if not hashes:
+        raise InvalidInput("nothing to transplant: the range names no commit")
     return hashes
 
 
