@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.model import Delete, Put, Unchanged
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
 
 
-class Change(NamedTuple):
+class StagedChange(NamedTuple):
     """One change that a batch makes: what happens, to which key, and the content type (or, for a rename, the new key)."""
 
     verb: str
@@ -21,21 +22,21 @@ class Change(NamedTuple):
     what: str
 
 
-STYLES = {"create": "created", "update": "updated", "replace": "updated", "rename": "renamed", "delete": "deleted", "unmodified": "label"}
+_STYLES = {"create": "created", "update": "updated", "replace": "updated", "rename": "renamed", "delete": "deleted", "unmodified": "label"}
 """How each verb is shown."""
 
 
-def changes_of(staged: tuple[Staged, ...]) -> list[Change]:
+def changes_of(staged: tuple[Staged, ...]) -> list[StagedChange]:
     """What staged operations amount to, in the order they were staged."""
     moved = renames(staged)
     targets = set(moved.values())
-    found: dict[str, Change] = {}
+    found: dict[str, StagedChange] = {}
     for item in staged:
         key = str(item.key)
         if item.key in moved and isinstance(item.operation, Delete):
-            found[key] = Change("rename", key, str(moved[item.key]))
+            found[key] = StagedChange("rename", key, str(moved[item.key]))
         elif item.key not in targets:
-            found[key] = Change("replace" if key in found else _verb(item), key, _type(item))
+            found[key] = StagedChange("replace" if key in found else _verb(item), key, _type(item))
     return list(found.values())
 
 
@@ -54,12 +55,12 @@ def _type(item: Staged) -> str:
     return type_label(content.type_name) if content else ""
 
 
-def print_changes(call: Invocation, staged: tuple[Staged, ...], indent: str = "") -> None:
+def print_changes(call: Invocation, changes: Iterable[StagedChange], indent: str = "") -> None:
     """One line per change: what happens, to which key, and what it is."""
     from nessie_cli.render.spans import Span
 
-    for change in changes_of(staged):
-        call.say(Span(f"{indent}{change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
+    for change in changes:
+        call.say(Span(f"{indent}{change.verb:<10} ", _STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
 
 
 def batch_document(batch: Batch | None, reference: str) -> dict[str, Any]:

@@ -99,17 +99,14 @@ def _commit_directly(call: Invocation, step: Step, submission: Submission) -> Su
 
 
 def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step) -> None:
-    from nessie_cli.cli.batch_view import STYLES, batch_document, changes_of
-    from nessie_cli.render.spans import Span
+    from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
 
     if call.wants_json:
         call.answer(batch_document(batch, branch))
         return
     touched = {str(key) for key in step.keys}
     changes = changes_of(batch.staged) if batch else []
-    for change in changes:
-        if change.key in touched:
-            call.say(Span(f"{change.verb:<10} ", STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
+    print_changes(call, (change for change in changes if change.key in touched))
     if not touched & {change.key for change in changes}:
         call.say("nothing is left staged for ", ", ".join(sorted(touched)))
     call.note(f"{len(changes)} staged for {branch}; `nessie commit -m MSG` commits" if changes else "nothing is staged")

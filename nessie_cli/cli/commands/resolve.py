@@ -102,7 +102,7 @@ def _resolve_revert(call: Invocation, words: str, decisions: Decisions, message:
 
 
 def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) -> None:
-    from nessie_cli.cli.batch_view import batch_document, print_changes
+    from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
     from nessie_cli.cli.commit_meta import message_of, meta_of
     from nessie_cli.cli.committed import print_committed
     from nessie_cli.cli.submission import NOTHING_STAGED, Submission, settle, submit_file
@@ -121,5 +121,5 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
     if call.wants_json:
         call.answer(batch_document(Batch(batch.begun_at, staged) if staged else None, branch))
     else:
-        print_changes(call, staged)
+        print_changes(call, changes_of(staged))
         call.note("`nessie commit -m MSG` commits" if staged else "nothing is left to commit")

@@ -57,7 +57,7 @@ def revert(
 
 
 def _stage(call: Invocation, batch: Batch, branch: str) -> None:
-    from nessie_cli.cli.batch_view import batch_document, print_changes
+    from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
     from nessie_cli.cli.submission import settle
 
     with call.batch_file().changing() as file:
@@ -70,5 +70,5 @@ def _stage(call: Invocation, batch: Batch, branch: str) -> None:
     if call.wants_json:
         call.answer(batch_document(after, branch))
     else:
-        print_changes(call, batch.staged)
+        print_changes(call, changes_of(batch.staged))
         call.note(f"staged for {branch}; `nessie commit -m MSG` commits")

@@ -2,7 +2,7 @@
 
 import typer
 
-from nessie_cli.cli.batch_view import print_changes
+from nessie_cli.cli.batch_view import changes_of, print_changes
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.stashing import Number, document
 from nessie_cli.cli.submission import settle
@@ -38,5 +38,5 @@ def _stage(call: Invocation, number: int, *, forget: bool) -> None:
     if call.wants_json:
         call.answer(document(number, stashed))
     else:
-        print_changes(call, stashed.batch.staged)
+        print_changes(call, changes_of(stashed.batch.staged))
         call.note("`nessie status` tells what would conflict")

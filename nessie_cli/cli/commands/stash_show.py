@@ -2,7 +2,7 @@
 
 import typer
 
-from nessie_cli.cli.batch_view import print_changes
+from nessie_cli.cli.batch_view import changes_of, print_changes
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.stashing import Number, document
 from nessie_cli.workspace.stash import StashFile
@@ -17,4 +17,4 @@ def stash_show(ctx: typer.Context, number: Number = 0) -> None:
     if call.wants_json:
         call.answer(document(number, stashed))
     else:
-        print_changes(call, stashed.batch.staged)
+        print_changes(call, changes_of(stashed.batch.staged))

@@ -109,8 +109,8 @@ def _print(found: Status, call: Invocation) -> None:
 
 
 def _print_batch(batch: Batch, call: Invocation) -> None:
-    from nessie_cli.cli.batch_view import print_changes
+    from nessie_cli.cli.batch_view import changes_of, print_changes
     from nessie_cli.render.spans import Span
 
     call.say("staged since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
-    print_changes(call, batch.staged, "  ")
+    print_changes(call, changes_of(batch.staged), "  ")
