@@ -66,18 +66,19 @@ class Scope(Struct, frozen=True):
         return self.untouched.around(path) is None
 
 
-def plan(run: Run, settings: Settings, properties: Properties, told: Told) -> dict[str, int]:
+def plan(run: Run, settings: Settings, properties: Properties, told: Told, *, paths_at_once: int = PATHS_AT_ONCE) -> dict[str, int]:
     """Write the datasets `listed`, `candidates` and `plan-findings` of a run that is marked; answers counts.
 
     Candidates are in the order in which they should be deleted: metadata files come last, so that what is left of a table is found again by them.
-    Raises `InvalidInput` for settings that can never work. Memory: `PATHS_AT_ONCE` paths.
+    Raises `InvalidInput` for settings that can never work. Memory: `paths_at_once` paths.
     """
     with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as write:
         findings = Rows(FINDINGS, write)
         scope = scope_of(run, settings, finding_into(findings))
         counts = _list(run, scope, properties, finding_into(findings), told)
         findings.flush()
-    found = _differ(run.dataset("listed"), run.marks().live, scope, run.dataset("candidates"), told)
+    lots = -(-max(run.marks().live.rows, run.dataset("listed").rows) // paths_at_once) or 1
+    found = _differ(run, scope, lots, told)
     return {"bases": len(scope.roots), **counts, **found}
 
 
@@ -186,12 +187,12 @@ def is_metadata(path: str) -> bool:
     return path.endswith(_METADATA)
 
 
-def _differ(listed: Dataset, live: Dataset, scope: Scope, candidates: Dataset, told: Told) -> dict[str, int]:
+def _differ(run: Run, scope: Scope, lots: int, told: Told) -> dict[str, int]:
     """Write what is listed and neither live nor to be left alone. Paths are worked on in lots, by a number that is computed of each."""
-    lots = -(-max(live.rows, listed.rows) // PATHS_AT_ONCE) or 1
+    listed, live = run.dataset("listed"), run.marks().live
     counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
     last = []
-    with candidates.writing(CANDIDATES) as write:
+    with run.dataset("candidates").writing(CANDIDATES) as write:
         rows = Rows(CANDIDATES, write)
         for lot in range(lots):
             needed = set(_in_lot(live, lot, lots))

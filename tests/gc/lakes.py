@@ -1,0 +1,169 @@
+"""Real tables on several branches of a catalog, the runs over them, and the plainest way to say what is needed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
+from pyiceberg.table import StaticTable
+
+from nessie_cli.errors import NessieError
+from nessie_cli.gc.marking import mark
+from nessie_cli.gc.planning import plan
+from nessie_cli.gc.run import Marks, Run, Runs, Settings
+from nessie_cli.iceberg.locations import normalised
+from nessie_cli.model import IcebergTable, LogEntry, Put, ReferenceType
+from nessie_cli.repository.base import MergeOptions, Repository
+from tests.iceberg.lake import Lake, new_store
+
+ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+READ = dict[tuple[str, int], list[dict[str, Any]]]
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """Nobody is told."""
+
+
+class Shore(Lake):
+    """A lake, and the runs of the garbage collection of it."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        super().__init__(new_store(folder), folder, stack)
+        self.runs = Runs(folder / "runs")
+        self._catalogs: dict[str, Any] = {}
+
+    def on(self, branch: str = "main") -> Any:
+        """The catalog of a branch, with the namespace `db` in it."""
+        if branch not in self._catalogs:
+            self._catalogs[branch] = self.catalog(branch)
+        with suppress(NamespaceAlreadyExistsError):
+            self._catalogs[branch].create_namespace("db")
+        return self._catalogs[branch]
+
+    def create(self, name: str, branch: str = "main", version: str = "2", **properties: str) -> Any:
+        """A table with one append. All tables of a name have one place, whichever branch they are on."""
+        place = f"{self.warehouse}/db/{name}"
+        table = self.on(branch).create_table(("db", name), ROWS.schema, place, properties={"format-version": version, **properties})
+        table.append(ROWS)
+        return table
+
+    def branch_off(self, name: str, source: str = "main") -> None:
+        self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.reference(source).hash)
+
+    def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> Settings:
+        given = {"warehouse": (str(self.warehouse),), "reference_time": datetime.now(UTC)} | more
+        return Settings(store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given)
+
+    def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
+        """A run that is marked and planned."""
+        run = self.runs.new(settings, datetime.now(UTC))
+        marking(self.repository, settings, run.marks(), {}, silent)
+        planning(run, settings, {}, silent)
+        return run
+
+    def files(self) -> set[str]:
+        return {normalised(str(path)) for path in self.warehouse.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def shore(folder: Path) -> Iterator[Shore]:
+    with ExitStack() as stack:
+        yield Shore(folder, stack)
+
+
+def candidates(run: Run) -> list[str]:
+    return [record["path"] for record in run.dataset("candidates").records(["path"])]
+
+
+def findings(marks: Marks) -> list[dict[str, Any]]:
+    return list(marks.findings.records())
+
+
+# -- what is needed ---------------------------------------------------------------------------------------------------------------------------
+
+
+def live_commits(repository: Repository, commits: int | None) -> Iterator[LogEntry]:
+    """The newest commits of every reference."""
+    for reference in repository.references():
+        for number, entry in enumerate(repository.log(reference.name, operations=True)):
+            if commits is None or number < commits:
+                yield entry
+
+
+def live_tables(repository: Repository, commits: int | None) -> set[tuple[str, int]]:
+    """Metadata file and snapshot of each table that live commits have put, or hold."""
+    found = set()
+    for entry in live_commits(repository, commits):
+        contents = [operation.content for operation in entry.operations or () if isinstance(operation, Put)]
+        contents += [held.content for held in repository.entries(f"@{entry.hash}", content=True)]
+        found |= {(content.metadata_location, content.snapshot_id) for content in contents if isinstance(content, IcebergTable)}
+    return found
+
+
+def opened(location: str, snapshot_id: int, *, listed: bool) -> tuple[set[str], READ]:
+    """The files that PyIceberg opens to read a state of a table, and the rows of each snapshot."""
+    table = StaticTable.from_metadata(location)
+    files, rows = {location}, {}
+    for snapshot in table.snapshots():
+        if not listed and snapshot.snapshot_id not in (snapshot_id, table.metadata.current_snapshot_id):
+            continue
+        manifests = snapshot.manifests(table.io)
+        data = [entry.data_file.file_path for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
+        files |= {snapshot.manifest_list, *(manifest.manifest_path for manifest in manifests), *data}
+        found = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
+        rows[location, snapshot.snapshot_id] = sorted(found, key=lambda row: (row["id"], row["name"]))
+    return {normalised(file) for file in files}, rows
+
+
+def needed(repository: Repository, commits: int | None, *, listed: bool) -> tuple[set[str], READ]:
+    files: set[str] = set()
+    rows: READ = {}
+    for location, snapshot_id in live_tables(repository, commits):
+        more, read = opened(location, snapshot_id, listed=listed)
+        files |= more
+        rows |= read
+    return files, rows
+
+
+# -- random histories -------------------------------------------------------------------------------------------------------------------------
+
+
+def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
+    """What people do to tables on branches."""
+    # The place of the last one is inside that of the first.
+    names = ["a", "b", "a/inner"]
+    for step in range(steps):
+        branches = [found.name for found in lake.repository.references() if found.type is ReferenceType.BRANCH and not found.name.startswith("lake")]
+        branch, name = chance.choice(branches), chance.choice(names)
+        catalog = lake.on(branch)
+        key = ("db", name)
+        there = catalog.table_exists(key)
+        match chance.randrange(12):
+            case 0 | 1:
+                lake.branch_off(f"b{step}", branch)
+            case 2 if there:
+                catalog.drop_table(key)
+            case 3 if there and not catalog.table_exists("db.renamed"):
+                catalog.rename_table(key, "db.renamed")
+            case 4:
+                with suppress(NessieError):
+                    lake.repository.merge(branch, chance.choice(branches), MergeOptions())
+            case 5 if branch != "main":
+                head = lake.repository.reference(branch)
+                lake.repository.delete_reference(branch, expected_hash=head.hash)
+            case 6:
+                lake.repository.create_reference(ReferenceType.TAG, f"tag{step}", lake.repository.reference(branch).hash)
+            case 7 if there:
+                catalog.load_table(key).overwrite(ROWS)
+            case 8 if there:
+                catalog.load_table(key).delete("id = 2")
+            case _ if there:
+                catalog.load_table(key).append(ROWS)
+            case _:
+                lake.create(name, branch, chance.choice("12"))
