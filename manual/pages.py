@@ -126,6 +126,8 @@ _RELATED: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("log",): (("show",), ("diff",)),
     ("show",): (("log",),),
     ("diff",): (("log",), ("show",)),
+    ("audit",): (("fsck",), ("stats",)),
+    ("stats",): (("log",), ("audit",)),
 }
 _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "merge": ("conflicts", "revisions"),
@@ -143,6 +145,8 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "init": ("stores", "access"),
     "serve": ("stores",),
     "fsck": ("stores",),
+    "audit": ("revisions",),
+    "stats": ("revisions",),
     "config": ("stores",),
 }
 

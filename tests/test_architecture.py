@@ -20,7 +20,7 @@ PACKAGE = Path(nessie_cli.__file__).parent
 ROOT = "nessie_cli"
 
 _VALUES = frozenset({"errors", "model"})
-_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "gc", "render"}
+_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "gc", "audit", "render"}
 ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -34,7 +34,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "reaching": _VALUES | {"repository", "workspace"},
     "iceberg": _VALUES | {"repository", "reaching"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
-    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire", "gc"},
+    "audit": _VALUES | {"iceberg"},
+    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` is the command.

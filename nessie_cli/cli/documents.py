@@ -234,6 +234,109 @@ class Checked(wire.Listing):
     problems: list[parts.Problem]
 
 
+class Finding(TypedDict):
+    """Something wrong with the files of a content: which file, why, and what to do about it."""
+
+    kind: Literal[
+        "METADATA_MISSING",
+        "METADATA_UNREADABLE",
+        "WRONG_TYPE",
+        "ID_MISSING",
+        "ID_DIFFERS",
+        "MANIFEST_LIST_MISSING",
+        "MANIFEST_LIST_UNREADABLE",
+        "MANIFEST_MISSING",
+        "MANIFEST_DAMAGED",
+        "FILE_MISSING",
+        "UUID_SHARED",
+        "UNREACHABLE",
+    ]
+    key: Key
+    contentId: str
+    where: str
+    message: str
+    advice: str
+
+
+class Audited(wire.Listing):
+    """What is wrong with the files of a state's contents; `clean` where that is nothing. `files` were looked at, of `withFiles` of the `contents`."""
+
+    clean: bool
+    effectiveReference: parts.Reference
+    contents: Count
+    withFiles: Count
+    files: Count
+    findings: list[Finding]
+
+
+class _CommitCount(TypedDict):
+    commits: Count
+    first: Instant | None
+    last: Instant | None
+
+
+class _Churn(TypedDict):
+    created: Count
+    updated: Count
+    deleted: Count
+
+
+class AuthorCount(_CommitCount):
+    """The commits of an author; those that name none are their committer's."""
+
+    author: str
+
+
+class DayCount(_Churn):
+    """What happened on a day in UTC; `tables` and `contents` are how many there were in the end of it, namespaces not counted."""
+
+    day: str
+    commits: Count
+    tables: Count
+    contents: Count
+
+
+class KeyCount(_Churn):
+    """What became of a key; `type` is that of its newest content."""
+
+    key: Key
+    type: str
+    commits: Count
+    last: Instant | None
+
+
+class TableSize(TypedDict):
+    """How large a table is, as the summary of its snapshot says; null for what it does not tell."""
+
+    key: Key
+    rows: Count | None
+    files: Count | None
+    bytes: Count | None
+
+
+class TableSizes(TypedDict):
+    """All Iceberg tables together, and the largest ones; those with `unreadable` metadata files are in no sum."""
+
+    tables: Count
+    unreadable: Count
+    rows: Count
+    files: Count
+    bytes: Count
+    largest: list[TableSize]
+
+
+class Statistics(_CommitCount, _Churn):
+    """What a history comes to. `since` is the commit it begins behind, null for the empty history; `sizes` is null where it was not asked for."""
+
+    effectiveReference: parts.Reference
+    since: Hash | None
+    keys: Count
+    authors: list[AuthorCount]
+    days: list[DayCount]
+    mostChanged: list[KeyCount]
+    sizes: TableSizes | None
+
+
 class Version(TypedDict):
     """The versions of nessie and Python, and the newest format of a store that it knows."""
 
@@ -342,6 +445,8 @@ ANSWERS: Mapping[str, Answer] = {
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
     "fsck": Answer((Checked,), parts.Problem),
+    "audit": Answer((Audited,), Finding),
+    "stats": Answer((Statistics,)),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
     "version": Answer((Version,)),

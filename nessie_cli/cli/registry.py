@@ -163,6 +163,15 @@ COMMANDS: Mapping[str, CommandEntry] = {
         examples=("nessie token new ada --roles reader,writer --file tokens", "nessie token list --file tokens"),
     ),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
+    "audit": CommandEntry(
+        "audit",
+        "audit",
+        "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.",
+        CARE,
+    ),
+    "stats": CommandEntry(
+        "stats", "stats", "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", CARE
+    ),
     "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
     "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
@@ -20,6 +20,7 @@ class MissingFile(InvalidInput):
 MAX_BYTES = 256 * 2**20
 """Metadata files beyond this are refused; those of tables with ten thousand snapshots have about 10 MB."""
 
+T = TypeVar("T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 """Two characters at least: one is a drive letter."""
 
@@ -55,15 +56,22 @@ class Files:
         Raises `MissingFile`, another `InvalidInput` for what is no readable file of a sane size, `StoreUnavailable` where a remote file system does
         not answer.
         """
-        if not uri.strip():
-            raise InvalidInput("the name of the metadata file is empty")
-        scheme = scheme_of(uri)
-        data = _read_local(uri) if scheme in ("", "file") else self._read_remote(uri, scheme)
+        data = self._asked(uri, _read_whole, _read_through)
         if len(data) > MAX_BYTES:
             raise InvalidInput(f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is")
         return data
 
-    def _read_remote(self, uri: str, scheme: str) -> bytes:
+    def size(self, uri: str) -> int:
+        """How many bytes a file has; nothing of it is read. Raises what `read` raises. Cost: one request."""
+        return self._asked(uri, _size_of, len)
+
+    def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
+        if not uri.strip():
+            raise InvalidInput("the name of the metadata file is empty")
+        scheme = scheme_of(uri)
+        return _asked_locally(uri, local) if scheme in ("", "file") else self._asked_remotely(uri, scheme, remote)
+
+    def _asked_remotely(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
         try:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, load_file_io
         except ImportError:
@@ -75,7 +83,7 @@ class Files:
         try:
             if scheme not in self._remote:
                 self._remote[scheme] = load_file_io(self._properties, uri)
-            return _read_through(self._remote[scheme], uri)
+            return asked(self._remote[scheme].new_input(uri))
         except FileNotFoundError:
             raise MissingFile(f"{shown(uri)}: there is no such file") from None
         except (ValueError, NotImplementedError, ImportError) as error:
@@ -111,7 +119,7 @@ def local_path(uri: str) -> Path:
     return Path(rest) if decoded == rest or os.path.lexists(rest) or not os.path.lexists(decoded) else Path(decoded)
 
 
-def _read_local(uri: str) -> bytes:
+def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:
     try:
         path = local_path(uri)
         kind = path.stat().st_mode
@@ -119,12 +127,20 @@ def _read_local(uri: str) -> bytes:
             raise InvalidInput(f"{shown(uri)}: is a folder; name the metadata file in it{_suggestion(path)}")
         if not stat.S_ISREG(kind):
             raise InvalidInput(f"{shown(uri)}: is no regular file")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return asked(path)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFile(f"{shown(uri)}: there is no such file") from None
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+
+
+def _read_whole(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _size_of(path: Path) -> int:
+    return path.stat().st_size
 
 
 def _suggestion(folder: Path) -> str:
@@ -144,8 +160,8 @@ def _path_of(uri: str) -> str:
         raise InvalidInput(f"{shown(uri)}: is no URI: {first_line(error)}") from None
 
 
-def _read_through(file_io: Any, uri: str) -> bytes:
-    with file_io.new_input(uri).open(seekable=False) as stream:
+def _read_through(file: Any) -> bytes:
+    with file.open(seekable=False) as stream:
         return bytes(stream.read(MAX_BYTES + 1))
 
 

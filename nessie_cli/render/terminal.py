@@ -142,6 +142,25 @@ class Terminal:
         else:
             self.print_records([_cell(column, cell) for column, cell in zip(columns, row, strict=True)] for row in rows)
 
+    def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
+        """Tables below each other, each under its title, through one pager; else records whose first cell is the title of their table."""
+        if self.is_terminal:
+            self._write(self._titled(tables), paged=True)
+        else:
+            for title, columns, rows in tables:
+                self.print_records([Span(title), *(_cell(column, cell) for column, cell in zip(columns, row, strict=True))] for row in rows)
+
+    def _titled(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> Iterator[str]:
+        between = ""
+        for title, columns, rows in tables:
+            first = next(lines := self._table_lines(columns, iter(rows)), None)
+            if first is not None:
+                yield from filter(None, [between])
+                yield self._painted([Span(title, "heading")])
+                yield first
+                yield from lines
+                between = " "
+
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
         """One record per line with tabs between its cells, on a terminal as well."""
         self._write(("\t".join(self._painted([cell]) for cell in record) for record in records), paged=paged)

@@ -12,6 +12,10 @@ _HOME = {
     "NessieDataSource": "nessie_cli.spark.source",
     "told_plainly": "nessie_cli.spark.failures",
     "failure_of": "nessie_cli.spark.failures",
+    "session": "nessie_cli.spark.engine",
+    "audited": "nessie_cli.spark.audit",
+    "history_of": "nessie_cli.spark.stats",
+    "sizes_of": "nessie_cli.spark.stats",
 }
 
 

@@ -75,7 +75,8 @@ def _chosen(found: Iterable[T], part: SomeKeys) -> Iterator[T]:
     return (item for item in takewhile(lambda item: in_prefix(item.key, part.prefix), found) if item.key != part.above)
 
 
-def _plan(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeKeys]:
+def plan_keys(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeKeys]:
+    """The ranges of keys of each state."""
     plan = []
     for head in pinned.heads:
         if wanted.wants(head.name):
@@ -100,8 +101,13 @@ def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
         yield (part.reference, part.hash, *key_values(entry.key), entry.type, entry.content_id, entry.value_hash)
 
 
+def entries_of(repository: Repository, part: SomeKeys) -> Iterator[Entry]:
+    """The entries of a piece, with their contents."""
+    return _chosen(repository.entries(f"@{part.hash}", part.range(), content=True), part)
+
+
 def _content_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
-    for entry in _chosen(repository.entries(f"@{part.hash}", part.range(), content=True), part):
+    for entry in entries_of(repository, part):
         values = (entry.type, entry.content_id, entry.value_hash, content_row(entry.content))
         yield (part.reference, part.hash, *key_values(entry.key), *values)
 
@@ -126,9 +132,9 @@ def _diff_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
         yield (part.since, part.hash, *key_values(entry.key), change, content_row(entry.before), content_row(entry.after))
 
 
-_STATE = frozenset({"ref", "at", "prefix"})
-_NARROWED = {"reference": Kind.NAME, "key": Kind.KEY}
+STATE = frozenset({"ref", "at", "prefix"})
+NARROWED = {"reference": Kind.NAME, "key": Kind.KEY}
 
-ENTRIES = Table("entries", _STATE, ENTRIES_SCHEMA, _NARROWED, pin_heads, _plan, _entry_rows)
-CONTENTS = Table("contents", _STATE, CONTENTS_SCHEMA, _NARROWED, pin_heads, _plan, _content_rows)
+ENTRIES = Table("entries", STATE, ENTRIES_SCHEMA, NARROWED, pin_heads, plan_keys, _entry_rows)
+CONTENTS = Table("contents", STATE, CONTENTS_SCHEMA, NARROWED, pin_heads, plan_keys, _content_rows)
 DIFF = Table("diff", frozenset({"from", "to", "ref", "at", "prefix"}), DIFF_SCHEMA, {"key": Kind.KEY}, _pin_two, _plan_diff, _diff_rows)

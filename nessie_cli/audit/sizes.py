@@ -1,0 +1,74 @@
+"""How large tables are, as the summary of their snapshot says; neither manifests nor data are read.
+
+Source: the Iceberg table specification, "Optional snapshot summary fields".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.files import Files, shown
+from nessie_cli.iceberg.metadata import NO_SNAPSHOT, parse_document
+from nessie_cli.model import ContentKey, IcebergTable
+
+_TOLD = ("total-records", "total-data-files", "total-files-size")
+
+
+class Size(Struct, frozen=True):
+    """How large a table is; None for what its snapshot does not tell. `problem` is why its metadata file cannot be read, in one line."""
+
+    key: ContentKey
+    rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+    problem: str | None = None
+
+    @property
+    def rank(self) -> tuple[int, int, ContentKey]:
+        """The largest go first, those of whom it is not known last."""
+        return -(-1 if self.bytes is None else self.bytes), -(self.rows or 0), self.key
+
+
+class Sizes(Struct, frozen=True):
+    """All Iceberg tables of a state together, and the largest ones. `unreadable` metadata files are in no sum."""
+
+    tables: int = 0
+    unreadable: int = 0
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    largest: tuple[Size, ...] = ()
+
+
+def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
+    """How large a table is. Costs one read of its metadata file."""
+    try:
+        document = parse_document(files.read(content.metadata_location), content.metadata_location)
+        rows, data_files, size = _told(document, content.snapshot_id)
+        return Size(key, rows, data_files, size)
+    except (InvalidInput, StoreUnavailable) as error:
+        return Size(key, problem=error.message)
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        return Size(key, problem=f"{shown(content.metadata_location)}: is no sound Iceberg metadata file")
+
+
+def _told(document: Any, snapshot_id: int) -> tuple[int | None, int | None, int | None]:
+    if snapshot_id == NO_SNAPSHOT:
+        return 0, 0, 0
+    summaries = (snapshot.get("summary") for snapshot in document.get("snapshots") or () if snapshot.get("snapshot-id") == snapshot_id)
+    summary = next(summaries, None) or {}
+    rows, files, size = (None if summary.get(name) is None else int(summary[name]) for name in _TOLD)
+    return rows, files, size
+
+
+def sizes(found: Iterable[Size], most: int) -> Sizes:
+    """The sums, and the largest tables. Memory: one tenth of a kilobyte for each table."""
+    every = list(found)
+    readable = [size for size in every if size.problem is None]
+    rows, files, total = (sum(getattr(size, name) or 0 for size in readable) for name in ("rows", "files", "bytes"))
+    return Sizes(len(every), len(every) - len(readable), rows, files, total, tuple(nsmallest(most, readable, key=lambda size: size.rank)))

@@ -1,0 +1,37 @@
+"""`--engine`: where the work of a command is done, in this process or by Spark."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+
+
+class Engine(StrEnum):
+    """Who does the work."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+EngineOption = Annotated[Engine, typer.Option("--engine", case_sensitive=False, help="Who does the work: this process, or Spark's.")]
+
+
+@contextmanager
+def spark_session(call: Invocation) -> Iterator[Any]:
+    """A session of Spark for this command, its own or the one of the program that calls it; what fails in it is one error of ours."""
+    from importlib.util import find_spec
+
+    from nessie_cli.workspace.environment import spark_for_this_python
+
+    if find_spec("pyspark") is None:
+        raise InvalidInput("--engine spark: PySpark is not installed; install nessie-cli[spark]")
+    spark_for_this_python()
+    from nessie_cli.spark import session
+
+    with call.at_work("working with Spark") as tell, session("nessie", tell) as spark:
+        yield spark

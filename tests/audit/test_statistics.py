@@ -1,0 +1,150 @@
+"""What a history comes to is what somebody finds who looks at the state before and after each of its commits."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from nessie_cli import create
+from nessie_cli.audit.sizes import Size, size_of_table, sizes
+from nessie_cli.audit.statistics import Changes, Commits, History, day_of, history
+from nessie_cli.iceberg.files import Files
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, IcebergTable, LogEntry, Operation, Put
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.store.opening import open_store
+from tests.iceberg.lake import ROWS, Lake
+from tests.repository.vocabulary import namespace, table, view
+
+SEED = int(os.environ.get("NESSIE_TEST_SEED", "20261122"))
+AUTHORS = ("ann", "bob", "")
+DAY = 86_400_000_000
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    """Its clock goes on by seven hours with each look."""
+    times = itertools.count(1_780_000_000_000_000, 7 * DAY // 24)
+    path = str(tmp_path / "catalog.sqlite")
+    create(path).close()
+    with LocalRepository(open_store(path), Circumstances("committer", times.__next__, os.urandom)) as found:
+        yield found
+
+
+def fill(repository: Repository, chance: random.Random, commits: int) -> None:
+    """Random creations, updates, deletions, and keys that are deleted and made anew by one commit, also with another type."""
+    for number in range(commits):
+        there = {entry.key: entry for entry in repository.entries("main", content=True)}
+        operations: list[Operation] = []
+        for name in chance.sample(range(12), chance.randrange(1, 4)):
+            key = ContentKey((f"t{name}",))
+            content = chance.choice((table(number), table(number), view(number), namespace(f"t{name}")))
+            known = there.get(key)
+            if known is None:
+                operations.append(Put(key, content))
+            elif (turn := chance.random()) < 0.3:
+                operations.append(Delete(key))
+            elif turn < 0.5:
+                operations += [Delete(key), Put(key, content)]
+            elif known.content is not None and not known.type.startswith("N"):
+                same = table(number) if isinstance(known.content, IcebergTable) else view(number)
+                operations.append(Put(key, same.with_id(known.content_id)))
+        if operations:
+            author = chance.choice(AUTHORS)
+            repository.commit("main", operations, CommitMeta(f"commit {number}", (author,) if author else ()))
+
+
+class Naive:
+    """The same by looking at every state."""
+
+    def __init__(self, repository: Repository, log: Sequence[LogEntry]) -> None:
+        self.authors: Counter[str] = Counter()
+        self.days: dict[str, list[int]] = {}
+        self.keys: dict[ContentKey, list[int]] = {}
+        self.commits: Counter[ContentKey] = Counter()
+        for entry in reversed(log):
+            time = entry.meta.commit_time
+            assert isinstance(time, datetime)
+            self.authors[entry.meta.author or "committer"] += 1
+            day = self.days.setdefault(day_of(time), [0] * 6)
+            day[0] += 1
+            there = {found.key for found in repository.entries(f"@{entry.parent}")}
+            self.commits.update({operation.key for operation in entry.operations or ()})
+            for operation in entry.operations or ():
+                turn = 2 if isinstance(operation, Delete) else operation.key in there
+                there ^= {operation.key} if turn != 1 else set()
+                day[1 + turn] += 1
+                self.keys.setdefault(operation.key, [0, 0, 0])[turn] += 1
+            types = [found.type for found in repository.entries(f"@{entry.hash}")]
+            day[4:] = types.count("ICEBERG_TABLE"), len(types) - types.count("NAMESPACE")
+
+
+@pytest.mark.parametrize("skipped", [0, 17])
+def test_a_history_is_what_the_states_say(repository: Repository, skipped: int) -> None:
+    print(f"NESSIE_TEST_SEED={SEED}")
+    fill(repository, random.Random(SEED), 60)
+    log = list(repository.log("main", operations=True))
+    log = log[: len(log) - skipped]
+    base = log[-1].parent
+
+    found = history(log, () if base == NO_ANCESTOR else repository.entries(f"@{base}"), 1000)
+
+    naive = Naive(repository, log)
+    assert {author.author: author.commits.commits for author in found.authors} == naive.authors
+    assert {day.day: list(structs.astuple(day)[1:]) for day in found.days} == naive.days
+    assert [day.day for day in found.days] == sorted(naive.days)
+    assert {key.key: [key.created, key.updated, key.deleted] for key in found.most_changed} == naive.keys
+    assert {key.key: key.commits for key in found.most_changed} == naive.commits
+    assert (found.keys, found.commits.commits) == (len(naive.keys), len(log))
+    assert (found.commits.first, found.commits.last) == (log[-1].meta.commit_time, log[0].meta.commit_time)
+    assert found.changes.updated == sum(updated for _, updated, _ in naive.keys.values()) > 0
+    assert found.changes.deleted > 0
+
+
+def test_the_most_changed_keys_go_first_and_no_more_than_asked_for(repository: Repository) -> None:
+    for number in range(3):
+        for name in ["a"] if number else ["a", "b", "c"]:
+            there = repository.contents("main", [ContentKey((name,))]).get(ContentKey((name,)))
+            repository.commit("main", [Put(ContentKey((name,)), table(number, there.id if there else None))], CommitMeta("x", ("ann",)))
+
+    found = history(repository.log("main", operations=True), (), 2)
+
+    assert [(str(key.key), key.commits) for key in found.most_changed] == [("a", 3), ("b", 1)]
+    assert found.keys == 3
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert history((), (), 5) == History(Commits(), Changes(), (), (), 0, ())
+
+
+def test_a_table_is_as_large_as_its_snapshot_says(lake: Lake) -> None:
+    catalog = lake.catalog()
+    catalog.create_namespace("db")
+    table_ = catalog.create_table("db.orders", ROWS.schema)
+    key = ContentKey.parse("db.orders")
+
+    def size() -> Size:
+        content = lake.repository.content(lake.branch, key)
+        assert isinstance(content, IcebergTable)
+        return size_of_table(key, content, Files())
+
+    assert size() == Size(key, 0, 0, 0)
+    table_.append(ROWS)
+    table_.append(ROWS)
+    files = [path.stat().st_size for path in lake.warehouse.rglob("*.parquet")]
+    assert size() == Size(key, 6, 2, sum(files))
+    gone = size_of_table(key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files())
+    assert gone == Size(key, problem="/nowhere/1.metadata.json: there is no such file")
+
+    every = sizes([size(), gone, Size(ContentKey(("a",))), Size(ContentKey(("b",)), 1, 1, 10**6)], 3)
+    assert (every.tables, every.unreadable, every.rows, every.files, every.bytes) == (4, 1, 7, 3, sum(files) + 10**6)
+    assert [str(found.key) for found in every.largest] == ["b", "db.orders", "a"]

@@ -1,0 +1,62 @@
+"""`nessie audit` and `nessie stats`, on the catalog of this folder and on one whose files are broken."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def broken(nessie, catalog, tmp_path):
+    """Two tables of one metadata file that ends in the middle; where it is."""
+    path = tmp_path / "00001-a.metadata.json"
+    path.write_text('{"format-version": 2, "table-uu')
+    for key in ("db.broken", "db.worse"):
+        assert nessie("content", "put", key, "--type", "iceberg-table", "--metadata-location", str(path), "-m", key).code == 0
+    return str(path)
+
+
+def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
+    ran = nessie("audit", "--prefix", "db.broken")
+    assert ran.code == 1
+    assert ran.rows == [["METADATA_UNREADABLE", "db.broken", broken, "is cut off: the JSON ends in line 1, in the middle of a value"]]
+    assert "nessie restore db.broken --source" in ran.err
+    assert "1 of 1 contents have files, 1 files were looked at" in ran.err
+
+    (found,) = nessie("audit", "--prefix", "db.broken", "--json").json["findings"]
+    assert found["key"] == {"elements": ["db", "broken"]}
+    assert found["advice"].startswith("put the file back, or go back to a state")
+
+
+def test_a_state_before_that_is_clean(nessie, broken) -> None:
+    ran = nessie("audit", "HEAD~2", "--prefix", "db.broken")
+    assert (ran.code, ran.out) == (0, "clean: 0 of 0 contents have files, 0 files were looked at\n")
+    assert nessie("audit", "HEAD~2", "--prefix", "db.broken", "--jsonl").out == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("audit nowhere", 4, "nowhere"),
+        ("audit --prefix db..x", 2, "an element is empty"),
+        ("audit --engine flink", 2, "flink"),
+        ("stats nowhere..main", 4, "nowhere"),
+        ("stats -n 0", 2, "0"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_error(nessie, catalog, line: str, code: int, said: str) -> None:
+    ran = nessie(*line.split())
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err.splitlines()[0]
+
+
+def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, broken) -> None:
+    ran = nessie("stats", "HEAD~2..HEAD", "-n", "1")
+    assert ran.code == 0
+    assert [row[0] for row in ran.rows] == ["author", "day", "key"]
+    assert ran.rows[1][2:6] == ["2", "2", "0", "0"]
+    assert ran.rows[2][1:6] == ["db.broken", "ICEBERG_TABLE", "1", "1", "0"]
+    assert "2 commits changed 2 keys, 1 of which are not shown (-n)" in ran.err
+
+    document = nessie("stats", "HEAD~2..HEAD", "--json").json
+    assert (document["commits"], document["created"], document["keys"], document["sizes"]) == (2, 2, 2, None)
+    assert document["since"] == nessie("log", "HEAD~2", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["hash"]
