@@ -54,7 +54,7 @@ def history_of(spark: SparkSession, url: str, at: str, since: str | None, most: 
         found = F.struct(F.lit(-1).cast("bigint").alias("time"), F.lit(-1).alias("turn"), F.lit("").alias("hash"), "type").alias("step")
         operations = operations.unionByName(before.select("elements", found))
     steps = F.sort_array(F.collect_list("step"), asc=False)
-    churned = operations.groupBy("elements").agg(F.udf(_churned, _CHURN)("elements", steps).alias("churn"))
+    churned = operations.groupBy("elements").agg(F.udf(_churned, _CHURN, useArrow=False)("elements", steps).alias("churn"))
     churned = churned.where("churn is not null").persist(StorageLevel.DISK_ONLY)
     try:
         days = (
