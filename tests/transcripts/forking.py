@@ -21,7 +21,6 @@ from nessie_cli.cli.main import main
 ROOMS = ("model", "kernel", "store", "wire", "repository", "workspace", "render", "cli")
 LATE = ("pwd", "ctypes", "platformdirs.unix", "typer._click.decorators", "typer._click._textwrap")
 """What nearly every command loads when it runs, not when its module is loaded."""
-OFF_THE_WAY = "nessie_cli.repository.remote"
 
 
 def become(request: dict[str, Any], streams: list[Any]) -> None:
@@ -41,12 +40,11 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
 
 
 def load(*more: str) -> None:
-    """Load every module of the rooms that commands on an embedded store use, and more by name."""
+    """Load every module of the rooms that commands use, and more by name."""
     for room in ROOMS:
         package = import_module(f"nessie_cli.{room}")
         for module in walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.startswith(OFF_THE_WAY):
-                import_module(module.name)
+            import_module(module.name)
     for name in (*LATE, *more):
         import_module(name)
     # A child that looks for garbage would copy the pages of everything that it shares with this process.
