@@ -69,6 +69,7 @@ def branch(
 ) -> None:
     """List, create, delete, rename or assign branches.
 
-    With -v the list says how far ahead and behind of the default branch each one is, and its last commit.
+    With -v the list says how far ahead and behind of the default branch each one is, and its last commit. Both are counted along first parents, as
+    the REST API does: a branch that was merged is still ahead by its own commits.
     """
     work_on_references(Invocation.of(ctx), ReferenceType.BRANCH, wishes_of(ctx.params))
