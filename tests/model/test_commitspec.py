@@ -178,7 +178,7 @@ def test_a_time_goes_through_its_text(when: datetime) -> None:
 
 def test_times_are_written_in_utc() -> None:
     east = timezone(timedelta(hours=5, minutes=30))
-    assert format_time(datetime(2026, 1, 31, 12, tzinfo=east)) == "2026-01-31T06:30:00.000000Z", "the original server takes no instant without a fraction"
+    assert format_time(datetime(2026, 1, 31, 12, tzinfo=east)) == "2026-01-31T06:30:00.000000Z", "the original wants a fraction"
     assert format_time(datetime(2026, 1, 31, 12, 0, 0, 120_000, UTC)) == "2026-01-31T12:00:00.120000Z"
 
 
