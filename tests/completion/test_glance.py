@@ -13,7 +13,8 @@ from nessie_cli.cli.resolutions import TYPE_OPTION
 from nessie_cli.kernel import glance
 from nessie_cli.kernel.forms import Kind, decode_commit
 from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD
-from nessie_cli.repository.local import DEFAULT_BRANCH, LocalRepository
+from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.local_reading import DEFAULT_BRANCH
 from nessie_cli.repository.opening import create
 from nessie_cli.store.opening import open_store
 

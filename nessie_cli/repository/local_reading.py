@@ -1,0 +1,264 @@
+"""The reading half of the embedded repository; see `local`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
+from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.chunker import PARAMETERS
+from nessie_cli.kernel.commits import from_micros, root_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.keylog import touching
+from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyChange,
+    KeyRange,
+    LogEntry,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    RepositoryConfig,
+)
+from nessie_cli.model.progress import told
+from nessie_cli.repository import reading
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Revision, Sieve, Walk, describe_settings
+from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.revisions import Revisions, as_reference
+from nessie_cli.store.base import STORE_FORMAT, Store, StoredReference
+
+if TYPE_CHECKING:
+    from nessie_cli.kernel.lineage import Lineages
+    from nessie_cli.repository.surveying import Survey
+
+DEFAULT_BRANCH = ".default-branch"
+CREATED = ".created"
+TREE = ".tree"
+"""Names of settings that are facts of the repository, not for callers to set."""
+
+_REFERENCES = 32
+"""References of which the metadata are found out together: two such lots fill the first page of a listing."""
+
+
+def _ids(hashes: Collection[str]) -> set[Id]:
+    return {bytes.fromhex(hash_) for hash_ in hashes}
+
+
+def _hex(ids: Iterable[Id]) -> set[str]:
+    return {id_.hex() for id_ in ids}
+
+
+class LocalReading:
+    """The verbs of a `Repository` over a `Store` that read."""
+
+    def __init__(self, store: Store, circumstances: Circumstances) -> None:
+        self._store = store
+        self._at = circumstances
+        self._settings = store.settings()
+        if DEFAULT_BRANCH not in self._settings:
+            raise StoreNotFound(f"{store.url}: somebody began to make this store and was interrupted; making it once more finishes it", store.url)
+        if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
+            raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
+        self._cache = Decoded()
+        self._objects = Objects(store.get, self._cache, written_before=store.written_before)
+        self._revisions = Revisions(store, self._objects, self.default_branch)
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self._store.url
+
+    @property
+    def default_branch(self) -> str:
+        """The branch used when none is named."""
+        return self._settings.get(DEFAULT_BRANCH, "main")
+
+    # -- references --------------------------------------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """See `Repository`."""
+        self._settings = self._store.settings()
+        created = self._settings.get(CREATED)
+        return RepositoryConfig(
+            self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(self._settings)
+        )
+
+    def resolve(self, revision: Revision) -> Reference:
+        """See `Repository`."""
+        return self._revisions.resolve(revision)
+
+    def _commit_id(self, revision: Revision) -> Id:
+        return bytes.fromhex(self._revisions.resolve(revision).hash)
+
+    def reference(self, name: str, *, metadata: bool = False) -> Reference:
+        """See `Repository`."""
+        found = as_reference(self._revisions.reference(name))
+        return self.with_metadata([found])[0] if metadata else found
+
+    def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
+        """See `Surveying`."""
+        return self._survey.with_metadata(references, as_reference(self._default()))
+
+    def _default(self) -> StoredReference:
+        default = self._store.reference(self.default_branch)
+        if default is None:
+            raise InvalidInput("Could not find default branch")
+        return default
+
+    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+        """See `Repository`."""
+        kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
+        first = self._store.reference(start) if start and len(kinds) > 1 else None
+        if first is not None and first.kind == ReferenceType.TAG:
+            kinds = [ReferenceType.TAG]
+        for index, kind in enumerate(kinds):
+            found = map(as_reference, self._store.references(kind, prefix, start if index == 0 else ""))
+            if not metadata:
+                yield from found
+            for batch in reading.batched(found, _REFERENCES) if metadata else ():
+                yield from self._described(batch)
+
+    def _described(self, batch: list[Reference]) -> Iterable[Reference]:
+        try:
+            return self.with_metadata(batch)
+        except DamagedObject:
+            # Those before the one that cannot be read are told.
+            return (self.with_metadata([reference])[0] for reference in batch)
+
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """See `Repository`."""
+        return reading.reflog(self._objects, self._store, name, limit)
+
+    # -- reading -----------------------------------------------------------------------------------------------------------------
+
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        first = self._commit_id(start)
+        last = self._revisions.commit_id(until) if until else None
+        walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
+        for id_, commit in told(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+            if id_ == last:
+                return
+
+    def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
+        """How many commits lie along first parents, where somebody hears how far a walk along them is."""
+        return self._objects.commit(commit).height if self._at.progress is not None and not all_parents and commit != NO_COMMIT else None
+
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        excluded = [self._commit_id(revision) for revision in exclude]
+        for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        for id_, commit in touching(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
+    def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """See `Sifting`."""
+        from nessie_cli.repository.sifting import Reading, sifted
+
+        of = Reading(self._objects, self._store.find_marked, self._descends, self._times)
+        starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
+        exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
+        return sifted(of, starts, exclude, walk, sieve, operations=operations)
+
+    def _times(self, ids: Collection[Id]) -> dict[Id, int]:
+        return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
+
+    def commit_at(self, revision: Revision) -> LogEntry:
+        """See `Repository`."""
+        id_ = self._commit_id(revision)
+        return reading.log_entry(self._objects, id_, reading.existing_commit(self._objects, id_), operations=True)
+
+    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+        """See `Repository`."""
+        id_ = self._commit_id(at)
+        count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
+        return iter(told(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Dividing`."""
+        return reading.divisions(self._objects, self._commit_id(at), most, prefix)
+
+    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+        """See `Repository`."""
+        return reading.contents(self._objects, self._commit_id(at), keys)
+
+    def content(self, at: Revision, key: ContentKey) -> Content:
+        """See `Repository`."""
+        reference = self.resolve(at)
+        found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
+        if key not in found:
+            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+        return found[key]
+
+    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+        """See `Repository`."""
+        return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
+
+    def outline(self, commit: str) -> list[KeyChange]:
+        """See `Outlining`."""
+        return reading.outline(self._objects, self._objects.commit(bytes.fromhex(commit)))
+
+    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+        """See `Repository`."""
+        return reading.last_change(self._objects, self._store.find_marked, self._commit_id(at), encode_key(key))
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """See `Repository`."""
+        from nessie_cli.kernel.leaping import near_merge_base
+
+        objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
+        near = near_merge_base(objects, self._store.find_marked, *ids)
+        return (history.merge_base(objects, *ids) if near is None else near).hex()
+
+    @cached_property
+    def _lineages(self) -> Lineages:
+        from nessie_cli.kernel.lineage import Lineages
+
+        return Lineages(self._objects, self._store.find_marked)
+
+    def _descends(self, ancestor: Id, commit: Id) -> bool:
+        return self._lineages.is_ancestor(ancestor, commit)
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """See `Repository`."""
+        return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
+
+    @cached_property
+    def _survey(self) -> Survey:
+        from nessie_cli.repository.surveying import Survey
+
+        return Survey(self._objects, lambda: self._lineages, self._at.notes)
+
+    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
+        """See `Surveying`."""
+        return _hex(self._survey.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
+
+    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
+        """See `Surveying`."""
+        return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
+
+    def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
+        """See `Surveying`."""
+        return {id_.hex(): time for id_, (time, _) in self._survey.tips(_ids(hashes)).items()}
+
+    def distances(self, hashes: Collection[str]) -> dict[str, AheadBehind]:
+        """See `Surveying`."""
+        found = self._survey.distances(_ids(hashes), self._default().target)
+        return {id_.hex(): AheadBehind(ahead, behind, common.hex()) for id_, (ahead, behind, common) in found.items()}
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """See `Repository`."""
+        return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
