@@ -13,7 +13,8 @@ import pytest
 
 from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, IcebergView, Namespace, Put, create
 from nessie_cli.model import ReferenceType
-from tests.manners.screen import LOADED, Forker, Running, Shown
+from tests.loaded import EVERYTHING
+from tests.manners.screen import Forker, Running, Shown
 from tests.transcripts.conftest import Nessie, Server, fresh, server
 
 __all__ = ["server"]
@@ -117,7 +118,7 @@ Starter = Callable[..., Running]
 @pytest.fixture(scope="session")
 def forker() -> Iterator[Forker]:
     """One for all tests."""
-    forker = Forker(*LOADED)
+    forker = Forker(*EVERYTHING)
     yield forker
     forker.close()
 

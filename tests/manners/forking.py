@@ -6,6 +6,7 @@ One JSON request per line on stdin: the words, the folder, the environment, the 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -61,4 +62,6 @@ def serve() -> None:
 if __name__ == "__main__":
     for module in sys.argv[1:]:
         import_module(module)
+    # A child that looks for garbage would copy the pages of everything that it shares with this process.
+    gc.freeze()
     serve()

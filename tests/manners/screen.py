@@ -22,15 +22,6 @@ from typing import Any, NamedTuple
 PATIENCE = 120
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])")
-LOADED = (
-    "typer",
-    "rich.table",
-    "pydantic",
-    "nessie_cli.cli.main",
-    "nessie_cli.repository.local",
-    "nessie_cli.store.sqlite",
-    "nessie_cli.render.tables",
-)
 
 
 class Shown(NamedTuple):

@@ -110,9 +110,14 @@ def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start
     slow = pager(ordinary, "slow", f"trap 'echo heard' INT; {SLOW}")
     running = start(ordinary, "log", "--format", LONG, PAGER=slow, height=5, width=2000)
     running.wait_for("waiting")
-    for _ in range(2):
+    running.interrupt()
+
+    def heard(shown):
+        # One that comes just before a shell begins to read is heard of only after that: once more, then.
         running.interrupt()
-    running.wait_for("heard")
+        return "heard" in shown
+
+    running.wait_for(heard)
     assert "over" not in running.text
     running.type("go\n")
     running.wait_for("over")

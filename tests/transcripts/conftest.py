@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.loaded import EVERYTHING
+
 
 class Outcome(NamedTuple):
     """How one process ended."""
@@ -33,11 +35,11 @@ class Outcome(NamedTuple):
 
 
 class Server:
-    """The process that command lines are forked from; it has loaded `more` modules as well."""
+    """The process that command lines are forked from; it has loaded everything, and `more` modules as well."""
 
     def __init__(self, *more: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("forking.py")), *more],
+            [sys.executable, str(Path(__file__).with_name("forking.py")), *EVERYTHING, *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,7 +1,6 @@
 """Runs command lines one after the other, each in a process of its own that is forked from this one, which has loaded everything already.
 
-A fresh interpreter for every command would spend nine tenths of the time with imports. One JSON request per line on stdin, one answer on stdout;
-bytes that are no UTF-8 are surrogates in both. Arguments name more modules to load.
+One JSON request per line on stdin, one answer on stdout; bytes that are no UTF-8 are surrogates in both. Arguments name the modules to load.
 """
 
 from __future__ import annotations
@@ -13,14 +12,9 @@ import signal
 import sys
 import tempfile
 from importlib import import_module
-from pkgutil import walk_packages
 from typing import Any
 
 from nessie_cli.cli.main import main
-
-ROOMS = ("model", "kernel", "store", "wire", "repository", "workspace", "render", "cli")
-LATE = ("pwd", "ctypes", "platformdirs.unix", "typer._click.decorators", "typer._click._textwrap")
-"""What nearly every command loads when it runs, not when its module is loaded."""
 
 
 def become(request: dict[str, Any], streams: list[Any]) -> None:
@@ -37,18 +31,6 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
         signal.alarm(request["seconds"])
     sys.argv = ["nessie", *request["args"]]
     main()
-
-
-def load(*more: str) -> None:
-    """Load every module of the rooms that commands use, and more by name."""
-    for room in ROOMS:
-        package = import_module(f"nessie_cli.{room}")
-        for module in walk_packages(package.__path__, f"{package.__name__}."):
-            import_module(module.name)
-    for name in (*LATE, *more):
-        import_module(name)
-    # A child that looks for garbage would copy the pages of everything that it shares with this process.
-    gc.freeze()
 
 
 def serve() -> None:
@@ -72,5 +54,8 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    load(*sys.argv[1:])
+    for name in sys.argv[1:]:
+        import_module(name)
+    # A child that looks for garbage would copy the pages of everything that it shares with this process.
+    gc.freeze()
     serve()
