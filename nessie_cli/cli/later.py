@@ -6,6 +6,7 @@ command that does none of it would wait for them at every start. `tests/transcri
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -13,24 +14,33 @@ from importlib.machinery import PathFinder
 # Importing `typing` takes longer than this module saves for `--version`; checkers know this name without the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
 
 SELDOM_USED = frozenset({
-    "ast", "bz2", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "subprocess", "textwrap", "tokenize", "typer",
+    "bz2", "difflib", "fnmatch", "gettext", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "ntpath",
+    "platform", "subprocess", "textwrap", "tokenize", "typer", "urllib.parse",
 })  # fmt: skip
-"""Modules of which their importers use nothing while they are imported themselves, or names that live elsewhere."""
-LIVES_IN = {
+"""Modules of which their importers use nothing while they are imported themselves, or only what is said here:"""
+_CALLED_LATER = {"difflib": "get_close_matches", "gettext": "gettext", "urllib.parse": "quote_from_bytes"}
+"""a function of each that an importer takes at once and calls in rare cases;"""
+_LIVES_IN = {
+    "platform": {"system": __name__},
     "typer": {
-        "Abort": "typer.exceptions", "Argument": "typer.params", "Context": "typer.models", "Exit": "typer.exceptions", "Option": "typer.params",
-        "_click": "typer._click",
+        "Abort": "typer.exceptions", "Argument": "nessie_cli.cli.parameters", "Context": "typer.models", "Exit": "typer.exceptions",
+        "Option": "nessie_cli.cli.parameters", "_click": "typer._click",
     },
 }  # fmt: skip
-"""Names that a package only hands on, and the module where each of them is found (or which it is) without loading the package whole."""
+"""and names that a package hands on, with the module where each of them is found (or which it is) without loading the package whole."""
 _DOES_WITHOUT = ("msgspec._utils", "typing_extensions", "get_type_hints")
 """A module, one that it takes names from where that is installed, and the first of these names: it takes the same names from `typing` else."""
+
+
+def system() -> str:
+    """What `platform.system` answers: `uuid` asks for it at once."""
+    return os.uname().sysname if hasattr(os, "uname") else "Windows"
 
 
 def postpone() -> None:
@@ -78,7 +88,9 @@ class Postponed(type(sys)):  # type: ignore[misc]
         # The import system itself looks for such names; only `__all__` is asked by those who want what is inside.
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
-        home = LIVES_IN.get(self.__name__, {}).get(name)
+        if name == _CALLED_LATER.get(self.__name__):
+            return _called_later(self, name)
+        home = _LIVES_IN.get(self.__name__, {}).get(name)
         if home is not None:
             module = import_module(home)
             return module if home == f"{self.__name__}.{name}" else getattr(module, name)
@@ -101,6 +113,17 @@ class _Loader:
     @staticmethod
     def exec_module(module: ModuleType) -> None:
         """Nothing yet."""
+
+
+def _called_later(module: Any, name: str) -> Callable[..., Any]:
+    """A function that loads the module when it is called."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        if isinstance(module, Postponed):
+            _load(module)
+        return getattr(module, name)(*args, **named)
+
+    return call
 
 
 def _load(module: Any) -> None:

@@ -29,6 +29,16 @@ _SELDOM = ("callback", "autocompletion", "default_factory", "parser", "click_typ
 _SAME_OF_OPTIONS = ("prompt", "confirmation_prompt", "prompt_required", "hide_input", "count", "allow_from_autoenv")
 
 
+def Option(default: Any = ..., *names: str, **said: Any) -> OptionInfo:  # noqa: N802 - as Typer calls it
+    """What `typer.Option` answers; Typer's own has a page of annotations, which take longer to evaluate than all options of a command to make."""
+    return OptionInfo(default=default, param_decls=names, **said)
+
+
+def Argument(default: Any = ..., **said: Any) -> ArgumentInfo:  # noqa: N802 - as Typer calls it
+    """What `typer.Argument` answers."""
+    return ArgumentInfo(default=default, **said)
+
+
 def command_of(function: Callable[..., Any], kind: Callable[..., Any], **more: Any) -> Any:
     """The command that parses the parameters of a function and calls it; `kind` is the class of the command, `more` its other arguments."""
     parameters, convertors, context = [], {}, {}

@@ -10,8 +10,7 @@ How a command is added:
 The group adds the global options (`--json`, `--store`, ...) to every command. A command module does not postpone its annotations (see `commands`).
 """
 
-from __future__ import annotations
-
+# No postponed annotations here: those of a NamedTuple's fields would be compiled at each start.
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ class CommandEntry(NamedTuple):
     function: str
     help: str
     section: str
-    children: Mapping[str, CommandEntry] | None = None
+    children: "Mapping[str, CommandEntry] | None" = None
     hidden: bool = False
     examples: tuple[str, ...] = ()
 

@@ -4,8 +4,7 @@ An id is the SHA-256 of a domain prefix (format and kind) and the object's raw b
 by its length. How the bytes are packed on disk is the store's business.
 """
 
-from __future__ import annotations
-
+# No postponed annotations here: msgspec would have to evaluate those of every field at each start.
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache

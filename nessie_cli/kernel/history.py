@@ -250,6 +250,7 @@ class Ahead:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self._known = objects.known_commit
         self._size = _FIRST_STRETCH
         self._asked = 0
         self._read = 0
@@ -258,7 +259,7 @@ class Ahead:
     def commit(self, id_: Id) -> Commit:
         """One commit."""
         self._asked += 1
-        found = self._objects.known_commit(id_)
+        found = self._known(id_)
         if found is None:
             useful = self._neighbours and self._read < _WASTED + 3 * self._asked
             self._neighbours = useful and self._objects.read_commits_before(id_, self._size - 1)

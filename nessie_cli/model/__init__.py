@@ -25,11 +25,11 @@ from nessie_cli.model.references import (
     check_reference_name,
 )
 from nessie_cli.model.results import (
+    ChangedKey,
     CommitResult,
     DiffEntry,
     Entry,
     KeyBehavior,
-    KeyChange,
     KeyRange,
     MergeBehavior,
     MergeDetail,
@@ -45,6 +45,7 @@ __all__ = [
     "NO_ANCESTOR",
     "TYPE_OF_PAYLOAD",
     "UDF",
+    "ChangedKey",
     "CommitMeta",
     "CommitResult",
     "Conflict",
@@ -58,7 +59,6 @@ __all__ = [
     "IcebergTable",
     "IcebergView",
     "KeyBehavior",
-    "KeyChange",
     "KeyRange",
     "LogEntry",
     "MergeBehavior",

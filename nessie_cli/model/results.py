@@ -54,7 +54,7 @@ class DiffEntry(Struct, frozen=True):
     after: Content | None
 
 
-class KeyChange(Struct, frozen=True):
+class ChangedKey(Struct, frozen=True):
     """One key that a commit changed, without its contents: whether it existed before and exists after, and its content id, the last one."""
 
     key: ContentKey

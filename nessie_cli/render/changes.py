@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from nessie_cli.model import Content, ContentKey, DiffEntry, KeyChange
+from nessie_cli.model import ChangedKey, Content, ContentKey, DiffEntry
 from nessie_cli.render.spans import Line, Span
 from nessie_cli.wire.encode import encode_diff_entry, encode_key
 
@@ -73,7 +73,7 @@ def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
     return [_change(entry, renamed.get(entry.key)) for entry in found if entry.key not in gone]
 
 
-def outlined(found: Sequence[KeyChange]) -> list[Change]:
+def outlined(found: Sequence[ChangedKey]) -> list[Change]:
     """The same from what a commit changed without contents: none of these changes has any."""
     left = {change.content_id: change for change in found if not change.after}
     renamed = {change.key: left[change.content_id].key for change in found if not change.before and change.content_id in left} if left else {}
@@ -81,7 +81,7 @@ def outlined(found: Sequence[KeyChange]) -> list[Change]:
     return [Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key)) for change in found if change.key not in gone]
 
 
-def _kind(change: KeyChange, renamed: Container[ContentKey]) -> ChangeKind:
+def _kind(change: ChangedKey, renamed: Container[ContentKey]) -> ChangeKind:
     if change.key in renamed:
         return ChangeKind.RENAMED
     return ChangeKind.CREATED if not change.before else ChangeKind.UPDATED if change.after else ChangeKind.DELETED

@@ -1,7 +1,6 @@
 """What the modules of this room make and the terminal writes: lines of labelled spans, rows of cells, and the columns of tables."""
 
-from __future__ import annotations
-
+# No postponed annotations here: those of a NamedTuple's fields would be compiled at each start.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

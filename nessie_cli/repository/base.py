@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import (
+    ChangedKey,
     CommitMeta,
     CommitResult,
     Content,
@@ -22,7 +23,6 @@ from nessie_cli.model import (
     DiffEntry,
     Entry,
     KeyBehavior,
-    KeyChange,
     KeyRange,
     LogEntry,
     MergeBehavior,
@@ -232,7 +232,7 @@ def surveying(repository: Repository) -> Surveying | None:
 class Outlining(Protocol):
     """A repository that tells what a commit changed without reading contents. The embedded one does."""
 
-    def outline(self, commit: str) -> list[KeyChange]:
+    def outline(self, commit: str) -> list[ChangedKey]:
         """The keys whose content differs between a commit (its full hash) and its first parent, ascending: those that `diff` tells.
 
         Cost: one or two nodes for a commit of one operation, else O(operations · log keys).

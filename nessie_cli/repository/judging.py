@@ -3,8 +3,7 @@
 It is asked with what is really written, found under the HEAD that it is written on: whoever judges beforehand judges another state.
 """
 
-from __future__ import annotations
-
+# No postponed annotations here: those of a NamedTuple's fields would be compiled at each start.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 

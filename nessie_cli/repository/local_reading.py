@@ -15,12 +15,12 @@ from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import (
+    ChangedKey,
     CommitMeta,
     Content,
     ContentKey,
     DiffEntry,
     Entry,
-    KeyChange,
     KeyRange,
     LogEntry,
     Reference,
@@ -207,7 +207,7 @@ class LocalReading:
         """See `Repository`."""
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
-    def outline(self, commit: str) -> list[KeyChange]:
+    def outline(self, commit: str) -> list[ChangedKey]:
         """See `Outlining`."""
         return reading.outline(self._objects, self._objects.commit(bytes.fromhex(commit)))
 

@@ -15,13 +15,13 @@ from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,
+    ChangedKey,
     CommitMeta,
     Content,
     ContentKey,
     Delete,
     DiffEntry,
     Entry,
-    KeyChange,
     KeyRange,
     LogEntry,
     Operation,
@@ -129,7 +129,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
 
 
-def outline(objects: Objects, commit: Commit) -> list[KeyChange]:
+def outline(objects: Objects, commit: Commit) -> list[ChangedKey]:
     """The keys that a commit changed. Its state is its first parent's with its operations done, so only these are looked at."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)
@@ -143,14 +143,14 @@ def outline(objects: Objects, commit: Commit) -> list[KeyChange]:
     return [_key_change(key, record, existed=key in was) for key, record in changed]
 
 
-def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: bytes) -> KeyChange:
+def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: bytes) -> ChangedKey:
     """It was an update where as many keys are there as before."""
     existed = is_deletion(record) or tree.count(objects, before) == tree.count(objects, after)
     return _key_change(key, record, existed=existed)
 
 
-def _key_change(key: bytes, record: bytes, *, existed: bool) -> KeyChange:
-    return KeyChange(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
+def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
+    return ChangedKey(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
 
 
 def last_change(objects: Objects, find_marked: FindMarked, commit: Id, key: bytes) -> CommitMeta | None:

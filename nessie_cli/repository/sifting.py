@@ -48,14 +48,14 @@ class Reading(NamedTuple):
 def sifted(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, sieve: Sieve, *, operations: bool) -> Iterator[LogEntry | None]:
     """See `Sifting`."""
     objects = of.objects
-    tests = list(_tests(objects, sieve))
+    passes = _all_of(list(_tests(objects, sieve)))
     since = micros(sieve.since) if sieve.since is not None else _EVER
     skip = sieve.skip
     leaps = _leaps(of, starts, exclude, walk, sieve)
     for id_, commit in _walked(of, starts, exclude, walk, sieve) if leaps is None else leaps:
         if commit.time < since:
             return
-        passed = all(test(commit) for test in tests)
+        passed = passes(commit)
         chosen = passed and skip == 0
         skip -= passed and not chosen
         yield log_entry(objects, id_, commit, operations=operations) if chosen else None
@@ -154,6 +154,13 @@ def _tests(objects: Objects, sieve: Sieve) -> Iterator[Test]:
     if sieve.keys:
         ranges = [below(encode_key(key)) for key in sieve.keys]
         yield lambda commit: _touches(objects, commit, ranges)
+
+
+def _all_of(tests: Sequence[Test]) -> Test:
+    """One test for all. Mostly there is one, and nothing else is done for most commits."""
+    if len(tests) == 1:
+        return tests[0]
+    return lambda commit: all(test(commit) for test in tests)
 
 
 def _of_any(patterns: Sequence[Pattern[str]], names: Callable[[Commit], tuple[str, ...]]) -> Test:

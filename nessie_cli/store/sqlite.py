@@ -122,13 +122,15 @@ class SQLiteStore:
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """An object and some written before it. Cost about half of what `get` takes for as many, if every fifth row is of this kind."""
-        found: dict[bytes, bytes] = {}
-        # What is damaged is told to those who need it.
-        with suppress(DamagedObject, StoreUnavailable):
-            for near, blob in self._rows(_BEFORE, (id_, _SPREAD * limit, kind, limit + 1)):
-                with suppress(ValueError):
-                    found[near] = unpack(blob or b"")
-        return found
+        try:
+            rows = self._rows(_BEFORE, (id_, _SPREAD * limit, kind, limit + 1))
+        except (DamagedObject, StoreUnavailable):
+            # What is damaged is told to those who need it.
+            return {}
+        try:
+            return {near: unpack(blob) for near, blob in rows}
+        except (ValueError, TypeError):
+            return dict(_sound(rows))
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """Ids by hex prefix. Cost: the objects of any kind with this prefix."""
@@ -330,6 +332,13 @@ class _StaleMove(Exception):
     def __init__(self, answer: Stale) -> None:
         super().__init__(answer.name)
         self.answer = answer
+
+
+def _sound(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Those rows whose bytes are as they were written."""
+    for id_, blob in rows:
+        with suppress(ValueError):
+            yield id_, unpack(blob or b"")
 
 
 def _put(cursor: apsw.Cursor, rows: Sequence[Row], objects: Sequence[StoredObject]) -> None:

@@ -52,3 +52,43 @@ def test_what_msgspec_can_do_without_is_there_for_everybody_else():
     program = "import msgspec\nprint('typing_extensions' in sys.modules)\nimport typing_extensions\nprint(typing_extensions.Self)"
 
     assert run(program) == "False\ntyping.Self\n"
+
+
+def test_what_typer_hands_on_is_what_it_is_or_makes_the_same():
+    found = run("""
+import typer
+from typer import Argument, Context, Exit, Option
+print(waits("typer"), "typer.main" in sys.modules, "typer.params" in sys.modules)
+ours = [Option(), Option("--a", "-b", help="h", min=1), Option(metavar="M", hidden=True), Argument(), Argument(help="h", show_default=False)]
+typer.Typer
+from typer import Option, Argument
+theirs = [Option(), Option("--a", "-b", help="h", min=1), Option(metavar="M", hidden=True), Argument(), Argument(help="h", show_default=False)]
+print(waits("typer"), Option.__module__, typer.Context is Context, typer.Exit is Exit)
+print([(type(a), vars(a)) for a in ours] == [(type(a), vars(a)) for a in theirs])
+""")
+
+    assert found == "True False False\nFalse typer.params True True\nTrue\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [("difflib", "get_close_matches('ab', ['ac'])"), ("gettext", "gettext('ab')"), ("urllib.parse", "quote_from_bytes(b'a b')")],
+)
+def test_a_function_that_is_taken_at_once_loads_its_module_when_it_is_called(module, call):
+    name = call.partition("(")[0]
+    found = run(f"""
+import {module} as module
+from {module} import {name}
+print(waits({module!r}))
+print({call} == module.{call}, waits({module!r}), {call} == module.{call})
+""")
+
+    assert found == "True\nTrue False True\n"
+
+
+def test_the_name_of_the_system_is_the_one_that_platform_tells():
+    found = run(
+        "import platform\nours = platform.system()\nprint(waits('platform'))\nplatform.machine\nprint(waits('platform'), platform.system() == ours)"
+    )
+
+    assert found == "True\nFalse True\n"

@@ -11,7 +11,7 @@ from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 
 NEVER = {
     "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
-    "platformdirs", "tomllib", "tempfile", "logging", "importlib.metadata",
+    "platformdirs", "tomllib", "tempfile", "logging", "importlib.metadata", "typer.main", "typer.params",
 }  # fmt: skip
 PROGRAM = """
 import sys
@@ -45,12 +45,15 @@ def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
 
 
 COSTLY = NEVER | {
-    "bz2", "cryptography", "dataclasses", "email", "hashlib", "http", "ipaddress", "json", "jsonschema", "jwt", "keyring", "linecache", "lzma",
-    "random", "shlex", "socket", "ssl", "subprocess", "textwrap", "tokenize", "tomlkit", "typing_extensions", "zstandard",
+    "bz2", "cryptography", "dataclasses", "difflib", "email", "gettext", "hashlib", "http", "ipaddress", "json", "jsonschema", "jwt",
+    "keyring", "linecache", "lzma", "platform", "random", "shlex", "socket", "ssl", "subprocess", "textwrap", "tokenize", "tomlkit",
+    "typing_extensions", "zstandard",
 }  # fmt: skip
 """What costs as much as a command's own modules together, or more."""
-PACKED, MARKS, TEXT, AUTHOR = {"zstandard"}, {"hashlib"}, {"json"}, {"platformdirs", "random", "tempfile"}
+PACKED, MARKS, TEXT, AUTHOR = {"zstandard", "platform"}, {"hashlib"}, {"json"}, {"platformdirs", "random", "tempfile"}
 """To unpack an object; to find a commit by key, or to give an id; to read or write a batch, or show a field; to look for the user's settings."""
+NEARBY, CHOICE = {"difflib"}, {"typer.main", "typer.params"}
+"""To look for a word that may have been meant, as the parser does at once for a short option, too; to take one of some words as an option."""
 COMMITTING = PACKED | MARKS | TEXT | AUTHOR | {"shlex"}
 BUDGET = {
     "init": ("init again", MARKS | {"tempfile"}),
@@ -59,7 +62,7 @@ BUDGET = {
     "config list": ("config list", AUTHOR),
     "config get": ("config get author", AUTHOR | {"shlex"}),
     "config set": ("config set author Ada", {"dataclasses", "tomlkit", "json"}),
-    "config unset": ("config unset no-such", AUTHOR | {"dataclasses", "tomlkit", "json", "shlex"}),
+    "config unset": ("config unset no-such", AUTHOR | NEARBY | {"dataclasses", "tomlkit", "json", "shlex"}),
     "content put": ("content put db.orders --metadata-location s3://x", PACKED | TEXT | {"shlex"}),
     "content delete": ("content delete db.orders", PACKED | TEXT | {"shlex"}),
     "content rename": ("content rename db.orders db.other", PACKED | TEXT | {"shlex"}),
@@ -70,7 +73,7 @@ BUDGET = {
     "content history": ("content history db.orders", PACKED | MARKS | TEXT),
     "content list": ("content list", PACKED | TEXT | {"shlex"}),
     "reset": ("reset", PACKED | TEXT | {"shlex"}),
-    "commit": ("commit -m x --dry-run", COMMITTING),
+    "commit": ("commit -m x --dry-run", COMMITTING | NEARBY),
     "restore": ("restore db.orders --source main", PACKED | TEXT | {"shlex"}),
     "revert": ("revert main --dry-run", COMMITTING),
     "stash push": ("stash push", TEXT | {"shlex"}),
@@ -84,10 +87,10 @@ BUDGET = {
     "diff": ("diff main", PACKED | TEXT),
     "branch": ("branch", PACKED),
     "tag": ("tag", PACKED),
-    "merge": ("merge main --dry-run", COMMITTING),
+    "merge": ("merge main --dry-run", COMMITTING | CHOICE),
     "resolve": ("resolve --ours db.orders", PACKED | MARKS | TEXT | {"shlex"}),
-    "transplant": ("transplant main --dry-run", COMMITTING),
-    "cherry-pick": ("cherry-pick main --dry-run", COMMITTING),
+    "transplant": ("transplant main --dry-run", COMMITTING | CHOICE),
+    "cherry-pick": ("cherry-pick main --dry-run", COMMITTING | CHOICE),
     "blame": ("blame", PACKED | MARKS),
     "reflog": ("reflog", PACKED),
     "undo": ("undo --dry-run", PACKED),
@@ -95,7 +98,7 @@ BUDGET = {
     "audit": ("audit --prefix none", PACKED | MARKS | TEXT | {"shlex", "logging", "random"}),
     "stats": ("stats", PACKED | TEXT),
     "help": ("help log", set()),
-    "completion": ("completion bash", set()),
+    "completion": ("completion bash", CHOICE),
     "version": ("version", set()),
 }
 """For each command a line, and what of `COSTLY` it may load. Those of a server are not here: they wait for requests, or make keys."""
