@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, load, merging, reading, serving, size, startup
+from bench import ancestry, commits, completion, gc, load, merging, reading, serving, size, startup
 from bench.commands import WAYS, How
 from bench.report import Line, machine
 
@@ -32,6 +32,7 @@ def measurements(how: How) -> Mapping[str, Measurement]:
         "merging": merging.measure,
         "ancestry": ancestry.measure,
         "size": size.measure,
+        "gc": gc.measure,
         "serving": partial(serving.measure, how=how),
     }
 

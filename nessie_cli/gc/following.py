@@ -6,7 +6,7 @@ is reported. All others go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from nessie_cli.model import IcebergTable, IcebergView
 BROKEN = "BROKEN"
 FOREIGN = "FOREIGN"
 UNKNOWN_PLACE = "UNKNOWN_PLACE"
-_TRIES = 3
+TRIES = 3
 """Metadata files of a dead content in one folder that are tried until one of them tells where the table was."""
 _ROWS = 10_000
 
@@ -71,21 +71,21 @@ class Places:
     def __init__(self) -> None:
         self._bases: dict[str, dict[str, str]] = {}
         """By content id: each base, and the key under which it was found."""
-        self._broken: list[Finding] = []
+        self._broken: dict[tuple[str | None, str | None], Finding] = {}
 
-    def add(self, content_id: str, key: str, bases: Iterator[str] | list[str]) -> None:
+    def add(self, content_id: str, key: str, bases: Sequence[str]) -> None:
         """A content lies at these bases."""
         for base in bases:
             self._bases.setdefault(content_id, {}).setdefault(base, key)
 
     def broke(self, finding: Finding) -> None:
-        """A content is broken."""
-        self._broken.append(finding)
+        """A content is broken: one finding for each file of it, the first."""
+        self._broken.setdefault((finding.content_id, finding.location), finding)
 
     @property
     def broken(self) -> int:
         """How many contents are broken."""
-        return len({finding.content_id for finding in self._broken})
+        return len({content_id for content_id, _ in self._broken})
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """The dataset `bases`."""
@@ -95,7 +95,7 @@ class Places:
 
     def findings(self) -> Iterator[Finding]:
         """About each file that is broken one for each base that has to be left alone because of it."""
-        for finding in self._broken:
+        for finding in self._broken.values():
             bases = self._bases.get(finding.content_id or "") or {}
             for base in bases:
                 yield Finding(finding.kind, finding.content_id, finding.key, finding.reference, finding.location, base, finding.message)
@@ -116,6 +116,44 @@ def place_of(location: str) -> str:
         return location
 
 
+def foreign(state: TableState) -> Finding:
+    """About a live content of another format: its place is left alone."""
+    message = f"{state.key}: is a content of type {state.type}, whose files nobody here can follow"
+    return Finding(FOREIGN, state.content_id, state.key, state.reference, state.metadata_location, place_of(state.metadata_location), message)
+
+
+def is_followed(state: TableState) -> bool:
+    """Whether it is a table or view of Iceberg."""
+    return state.type in (IcebergTable.type, IcebergView.type)
+
+
+def broken(state: TableState, found: Broken) -> Finding:
+    """About a live content that is broken; the places to be left alone are told later, when all are known."""
+    return Finding(BROKEN, state.content_id, state.key, state.reference, found.location, None, f"{state.key} on {state.reference}: {found.message}")
+
+
+def folder_of(location: str) -> str:
+    """The folder of a metadata file, as it is written."""
+    return location.rpartition("/")[0]
+
+
+def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], list[Finding]]:
+    """Where a dead content was whose metadata files are in one folder, and what cannot be read about it.
+
+    One metadata file tells that, the first of `states` that can be read. One that is missing was collected before, as it should be.
+    """
+    findings = []
+    for state in states[:TRIES]:
+        try:
+            table = read_table(files, state.metadata_location)
+            return bases_of(table, state.metadata_location), []
+        except Broken as found:
+            if found.fault is not Fault.MISSING:
+                message = f"{state.key}, dead: where its files are is not known: {found.message}"
+                findings.append(Finding(UNKNOWN_PLACE, state.content_id, state.key, state.reference, found.location, None, message))
+    return [], findings
+
+
 class Follower:
     """Follows states one after the other."""
 
@@ -128,22 +166,25 @@ class Follower:
         self.findings: list[Finding] = []
         self._settled: set[tuple[str, str]] = set()
         """Content ids and folders of metadata files that have told where the table is."""
-        self._tried: dict[tuple[str, str], int] = {}
+        self._dead: dict[tuple[str, str], list[TableState]] = {}
 
     def follow(self, state: TableState) -> None:
         """One state; live ones have to come first."""
-        if state.type not in (IcebergTable.type, IcebergView.type):
-            self._leave_alone(state)
+        place = (state.content_id, folder_of(state.metadata_location))
+        if not is_followed(state):
+            if state.live:
+                self.findings.append(foreign(state))
         elif state.live:
             self._live(state)
-        else:
-            self._dead(state)
+        elif place not in self._settled and len(self._dead.setdefault(place, [])) < TRIES:
+            self._dead[place].append(state)
 
-    def _leave_alone(self, state: TableState) -> None:
-        if state.live:
-            place = place_of(state.metadata_location)
-            message = f"{state.key}: is a content of type {state.type}, whose files nobody here can follow"
-            self.findings.append(Finding(FOREIGN, state.content_id, state.key, state.reference, state.metadata_location, place, message))
+    def finish(self) -> None:
+        """Look for the places of what is dead."""
+        for (content_id, _), states in self._dead.items():
+            bases, findings = dead_places(self._files, states)
+            self.places.add(content_id, states[0].key, bases)
+            self.findings += findings
 
     def _live(self, state: TableState) -> None:
         location = state.metadata_location
@@ -151,46 +192,35 @@ class Follower:
             self._tell(needed(location, Kind.METADATA, location), state.content_id)
             table = read_table(self._files, location)
             self.places.add(state.content_id, state.key, bases_of(table, location))
-        except Broken as broken:
+        except Broken as found:
             self.places.add(state.content_id, state.key, [place_of(location)])
-            self._broke(state, broken)
+            self.places.broke(broken(state, found))
             return
-        self._settled.add((state.content_id, _folder(location)))
-        for found in self._walker.below(table, location, state.snapshot_id):
-            if isinstance(found, Broken):
-                self._broke(state, found)
+        self._settled.add((state.content_id, folder_of(location)))
+        for one in self._walker.below(table, location, state.snapshot_id):
+            if isinstance(one, Broken):
+                self.places.broke(broken(state, one))
             else:
-                self._tell(found, state.content_id)
-
-    def _broke(self, state: TableState, broken: Broken) -> None:
-        message = f"{state.key} on {state.reference}: {broken.message}"
-        self.places.broke(Finding(BROKEN, state.content_id, state.key, state.reference, broken.location, None, message))
-
-    def _dead(self, state: TableState) -> None:
-        """Only where it was has to be known; one metadata file in each folder tells that."""
-        place = (state.content_id, _folder(state.metadata_location))
-        if place in self._settled or self._tried.get(place, 0) >= _TRIES:
-            return
-        self._tried[place] = self._tried.get(place, 0) + 1
-        try:
-            table = read_table(self._files, state.metadata_location)
-            self.places.add(state.content_id, state.key, bases_of(table, state.metadata_location))
-            self._settled.add(place)
-        except Broken as broken:
-            # A file that is missing was collected before, as it should be.
-            if broken.fault is not Fault.MISSING:
-                message = f"{state.key}, dead: where its files are is not known: {broken.message}"
-                self.findings.append(Finding(UNKNOWN_PLACE, state.content_id, state.key, state.reference, broken.location, None, message))
+                self._tell(one, state.content_id)
 
 
-def _folder(location: str) -> str:
-    return location.rpartition("/")[0]
+def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> dict[str, int]:
+    """Write the datasets `bases` and `findings`; answers counts."""
+    with marks.bases.writing(BASES) as write_bases, marks.findings.writing(FINDINGS) as write_findings:
+        bases, told = Rows(BASES, write_bases), Rows(FINDINGS, write_findings)
+        for row in sorted(places.rows()):
+            bases.add(*row)
+        for finding in (*findings, *places.findings()):
+            told.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
+        bases.flush()
+        told.flush()
+    return {"bases": bases.count, "broken": places.broken}
 
 
 def follow(marks: Marks, properties: Mapping[str, str], snapshots: Snapshots, told: Callable[[int], None]) -> dict[str, int]:
     """Read the dataset `contents`, and write the other three. Memory: some 200 bytes for each manifest and each place of a table."""
-    with marks.live.writing(LIVE) as write_live, marks.bases.writing(BASES) as write_bases, marks.findings.writing(FINDINGS) as write_findings:
-        live, bases, findings = Rows(LIVE, write_live), Rows(BASES, write_bases), Rows(FINDINGS, write_findings)
+    with marks.live.writing(LIVE) as write:
+        live = Rows(LIVE, write)
 
         def tell(file: Needed, content_id: str) -> None:
             live.add(file.path, file.kind.value, content_id)
@@ -199,10 +229,6 @@ def follow(marks: Marks, properties: Mapping[str, str], snapshots: Snapshots, to
         follower = Follower(properties, snapshots, tell)
         for record in marks.contents.records():
             follower.follow(TableState(**record))
-        for row in follower.places.rows():
-            bases.add(*row)
-        for finding in (*follower.findings, *follower.places.findings()):
-            findings.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
-        for rows in (live, bases, findings):
-            rows.flush()
-    return {"live": live.count, "bases": bases.count, "broken": follower.places.broken}
+        follower.finish()
+        live.flush()
+    return {"live": live.count, **write_places(marks, follower.places, follower.findings)}

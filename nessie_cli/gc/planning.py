@@ -28,7 +28,8 @@ LISTING = "LISTING"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
 """Paths that are compared at a time, in some 100 MB; all are looked through once for each such lot."""
-_METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
+METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
+"""How the names of metadata files end."""
 
 Properties = Mapping[str, str]
 
@@ -77,8 +78,7 @@ def plan(run: Run, settings: Settings, properties: Properties, told: Told, *, pa
         scope = scope_of(run, settings, finding_into(findings))
         counts = _list(run, scope, properties, finding_into(findings), told)
         findings.flush()
-    lots = -(-max(run.marks().live.rows, run.dataset("listed").rows) // paths_at_once) or 1
-    found = _differ(run, scope, lots, told)
+    found = differ(run, scope, lots_of(run, paths_at_once), told)
     return {"bases": len(scope.roots), **counts, **found}
 
 
@@ -184,11 +184,16 @@ def _list(run: Run, scope: Scope, properties: Properties, find: Callable[[Findin
 
 def is_metadata(path: str) -> bool:
     """Whether a file is a metadata file by its name: those are deleted last."""
-    return path.endswith(_METADATA)
+    return path.endswith(METADATA)
 
 
-def _differ(run: Run, scope: Scope, lots: int, told: Told) -> dict[str, int]:
-    """Write what is listed and neither live nor to be left alone. Paths are worked on in lots, by a number that is computed of each."""
+def lots_of(run: Run, paths_at_once: int = PATHS_AT_ONCE) -> int:
+    """In how many lots the paths of a run are compared."""
+    return -(-max(run.marks().live.rows, run.dataset("listed").rows) // paths_at_once) or 1
+
+
+def differ(run: Run, scope: Scope, lots: int, told: Told) -> dict[str, int]:
+    """Write what is listed and neither live nor to be left alone. A number that is computed of a path says which lot it belongs to."""
     listed, live = run.dataset("listed"), run.marks().live
     counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
     last = []

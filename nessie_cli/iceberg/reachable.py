@@ -110,6 +110,17 @@ class TableFiles(Struct, frozen=True):
         id_ = self.current if snapshot_id is None or snapshot_id < 0 else snapshot_id
         return [snapshot for snapshot in self.snapshots if snapshot.named or snapshot.id == id_]
 
+    def statistics_of(self, snapshots: Sequence[Snapshot], wanted: Snapshots) -> list[Needed]:
+        """The statistics files that go with the snapshots which are needed."""
+        ids = {snapshot.id for snapshot in snapshots}
+        return [file for id_, file in self.statistics if id_ in ids or wanted is Snapshots.LISTED]
+
+    def missing(self, snapshot_id: int | None, location: str) -> Broken | None:
+        """The fault of a metadata file that does not list the snapshot which the catalog names."""
+        if snapshot_id is None or snapshot_id < 0 or any(snapshot.id == snapshot_id for snapshot in self.snapshots):
+            return None
+        return Broken(Fault.NO_SNAPSHOT, location, f"{shown(location)}: does not list the snapshot {snapshot_id} that the catalog names")
+
 
 class Manifest(Struct, frozen=True):
     """A manifest as a manifest list names it; `length` in bytes, 0 where it is not told."""
@@ -290,11 +301,10 @@ class Walker:
 
     def below(self, table: TableFiles, location: str, snapshot_id: int | None = None) -> Iterator[Found]:
         """As `follow`, for a metadata file that is already read; its own location is not told."""
-        if snapshot_id is not None and snapshot_id >= 0 and all(snapshot.id != snapshot_id for snapshot in table.snapshots):
-            yield Broken(Fault.NO_SNAPSHOT, location, f"{shown(location)}: does not list the snapshot {snapshot_id} that the catalog names")
+        if (missing := table.missing(snapshot_id, location)) is not None:
+            yield missing
         snapshots = table.chosen(snapshot_id, self._wanted)
-        ids = {snapshot.id for snapshot in snapshots}
-        yield from (file for id_, file in table.statistics if id_ in ids or self._wanted is Snapshots.LISTED)
+        yield from table.statistics_of(snapshots, self._wanted)
         told: set[str] = set()
         for snapshot in snapshots:
             for found in self._snapshot(snapshot, location):

@@ -16,6 +16,8 @@ _HOME = {
     "audited": "nessie_cli.spark.audit",
     "history_of": "nessie_cli.spark.stats",
     "sizes_of": "nessie_cli.spark.stats",
+    "gc_mark": "nessie_cli.spark.gc",
+    "gc_plan": "nessie_cli.spark.gc",
 }
 
 

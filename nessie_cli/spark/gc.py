@@ -1,0 +1,377 @@
+"""Garbage collection of table files as jobs of Spark: the same datasets as `gc/` writes on one machine, of lakes of any size.
+
+The driver walks the history. Tasks read metadata files, manifest lists, manifests (a shared one once) and folders; what is needed and what is there
+meet in an anti-join, and each result goes into the run's folder as Parquet, so that the driver never holds it. Tasks are those of RDDs,
+because the functions over Arrow batches of PySpark 4.1 need pandas. Options of file systems travel with the tasks, never in a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from msgspec import structs
+from pyarrow import parquet
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that everybody gives it
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
+
+from nessie_cli.errors import StoreUnavailable
+from nessie_cli.gc.datasets import Dataset
+from nessie_cli.gc.following import TRIES, Finding, Places, Rows, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
+from nessie_cli.gc.history import TableState
+from nessie_cli.gc.marking import Marked, Told, mark_contents
+from nessie_cli.gc.planning import METADATA, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
+from nessie_cli.gc.run import Marks, Run, Settings
+from nessie_cli.gc.schemas import FINDINGS
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.reachable import (
+    Broken,
+    Fault,
+    Kind,
+    Manifest,
+    Needed,
+    Snapshots,
+    manifests_of,
+    needed,
+    read_manifest,
+    read_manifest_list,
+    read_table,
+)
+from nessie_cli.repository.base import Repository
+
+Properties = Mapping[str, str]
+
+_FILES_PER_TASK = 20
+_MOST_TASKS = 2_000
+_TIMES = "spark.sql.parquet.outputTimestampType"
+
+
+def _read(spark: SparkSession, dataset: Dataset, columns: StructType) -> DataFrame:
+    """A dataset of a run, whoever has written it: Spark's files lie one folder deeper."""
+    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(dataset.folder.as_uri())
+
+
+def _columns(*names: str, **others: Any) -> StructType:
+    return StructType([*(StructField(name, StringType()) for name in names), *(StructField(name, type_) for name, type_ in others.items())])
+
+
+_FOUND = _columns("what", "path", "kind", "location", "content_id", "key", "reference", "fault", "message", number=LongType())
+"""What tasks tell: `what` is FILE (it is needed), LIST or MANIFEST (it is needed, and to be followed), BASE, BROKEN, or a kind of finding.
+
+`number` is the length of a manifest, else that of the state in the dataset `contents`.
+"""
+_FILE, _LIST, _MANIFEST, _BASE, _BROKEN = "FILE", "LIST", "MANIFEST", "BASE", "BROKEN"
+_STATE = TableState.__struct_fields__
+_CONTENTS = _columns(
+    "content_id", "key", "type", "metadata_location", snapshot_id=LongType(), live=BooleanType(), reference=StringType(), commit=StringType()
+)
+
+Values: TypeAlias = tuple[Any, ...]
+
+
+def _told(what: str, number: int = 0, **values: str | None) -> Values:
+    return what, *(values.get(name) for name in _FOUND.names[1:-1]), number
+
+
+# -- mark ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def gc_mark(repository: Repository, settings: Settings, marks: Marks, properties: Properties, told: Told) -> Marked:
+    """As `gc.marking.mark`, with the reading of files spread over Spark's executors, which have to reach the files and the folder of the run."""
+    marked = mark_contents(repository, settings, marks, told)
+    counts = _Following(SparkSession.builder.getOrCreate(), properties, Snapshots(settings.snapshots), told).follow(marks)
+    return structs.replace(marked, counts={**marked.counts, **counts})
+
+
+class _Following:
+    """The jobs of a mark. Each stage is kept, because several results are taken from it."""
+
+    def __init__(self, spark: SparkSession, properties: Properties, snapshots: Snapshots, told: Told) -> None:
+        self._spark = spark
+        self._properties = dict(properties)
+        self._snapshots = snapshots
+        self._say = told
+        self._kept: list[DataFrame] = []
+
+    def follow(self, marks: Marks) -> dict[str, int]:
+        """Write the datasets `live`, `bases` and `findings`."""
+        try:
+            return self._follow(marks)
+        finally:
+            for frame in self._kept:
+                frame.unpersist()
+
+    def _follow(self, marks: Marks) -> dict[str, int]:
+        states = _read(self._spark, marks.contents, _CONTENTS).withColumn("number", F.monotonically_increasing_id())
+        followed = F.col("type").isin(["ICEBERG_TABLE", "ICEBERG_VIEW"])
+        live = states.where("live").where(followed)
+        tables = self._stage("metadata files", live, _follow_state(self._properties, self._snapshots))
+        lists = self._stage("manifest lists", _once(tables, _LIST), _follow_list(self._properties))
+        manifests = self._stage("manifests", _once(tables.unionByName(lists), _MANIFEST), _follow_manifest(self._properties))
+        needed_files = tables.unionByName(lists).unionByName(manifests).where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
+        found = needed_files.groupBy("path").agg(F.min("kind").alias("kind"), F.min("content_id").alias("content_id"))
+        counts = {"live": _write(found, found.count(), marks.live)}
+        places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
+        self._breakages(places, tables, lists, manifests)
+        foreign_ones = [foreign(_state(row)) for row in states.where("live").where(~followed).collect()]
+        return counts | write_places(marks, places, [*foreign_ones, *findings])
+
+    def _stage(self, words: str, frame: DataFrame, work: Callable[[Iterable[Row]], Iterator[Values]]) -> DataFrame:
+        """What tasks tell about the rows of a frame, done now and kept."""
+        count = frame.count()
+        self._say(f"reading {words}", 0, count)
+        tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
+        done = self._spark.createDataFrame(frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
+        self._kept.append(done)
+        done.count()
+        self._say(f"reading {words}", count, count)
+        return done
+
+    def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[Places, list[Finding]]:
+        """Where contents are and have been; a dead one is looked for where no live state of it has told about the same folder."""
+        folder = F.regexp_replace("metadata_location", "/[^/]*$", "").alias("folder")
+        settled = tables.where(F.col("what") == "SETTLED").select("content_id", F.col("path").alias("folder")).distinct()
+        tried = F.sort_array(F.collect_list(F.struct("number", *_STATE)))
+        groups = dead.select("*", folder).join(settled, ["content_id", "folder"], "left_anti").groupBy("content_id", "folder")
+        looked = self._stage("places of dropped tables", groups.agg(F.slice(tried, 1, TRIES).alias("states")), _look_for(self._properties))
+        places = Places()
+        told = tables.unionByName(looked).where(F.col("what") == _BASE).groupBy("content_id", "path")
+        for row in told.agg(F.min(F.struct("number", "key")).alias("first")).sort("first.number", "path").collect():
+            places.add(row["content_id"], row["first"]["key"], [row["path"]])
+        unknown = looked.where(F.col("what") != _BASE).sort("number").collect()
+        return places, [
+            Finding(row["what"], row["content_id"], row["key"], row["reference"], row["location"], None, row["message"]) for row in unknown
+        ]
+
+    @staticmethod
+    def _breakages(places: Places, tables: DataFrame, lists: DataFrame, manifests: DataFrame) -> None:
+        """Say of each broken file which contents need it: those whose metadata file, or one of whose manifest lists, leads to it."""
+        is_broken = F.col("what") == _BROKEN
+        if not tables.unionByName(lists).unionByName(manifests).where(is_broken).take(1):
+            return
+        fault = ["path", "location", "fault", "message"]
+        users = tables.where(F.col("what").isin([_LIST, _MANIFEST])).select("what", "path", "content_id", "key", "reference", "number")
+        # In `lists` a manifest has the path of its list as `key`.
+        of_list = lists.where(F.col("what") == _MANIFEST).select(F.col("path").alias("manifest"), F.col("key").alias("path"))
+        in_lists = users.join(of_list, "path").select("manifest", "content_id", "key", "reference", "number").withColumnRenamed("manifest", "path")
+        direct = users.select("path", "content_id", "key", "reference", "number")
+        broken_lists = lists.where(is_broken).select(*fault).join(direct, "path")
+        broken_manifests = manifests.where(is_broken).select(*fault).join(direct.unionByName(in_lists), "path")
+        rows = tables.where(is_broken).select(*fault, "content_id", "key", "reference", "number")
+        rows = rows.unionByName(broken_lists).unionByName(broken_manifests)
+        first = F.min(F.struct("number", "key", "reference", "fault", "message")).alias("first")
+        for row in rows.groupBy("content_id", "location").agg(first).sort("first.number", "location").collect():
+            found = row["first"]
+            state = TableState(row["content_id"], found["key"], "", "", None, live=True, reference=found["reference"], commit="")
+            places.broke(broken(state, Broken(Fault(found["fault"]), row["location"], found["message"])))
+
+
+def _once(frame: DataFrame, what: str) -> DataFrame:
+    """The files of a kind that are to be followed, each once."""
+    chosen = [F.min("location").alias("location"), F.min("content_id").alias("content_id"), F.max("number").alias("number")]
+    return frame.where(F.col("what") == what).groupBy("path").agg(*chosen)
+
+
+def _state(row: Row) -> TableState:
+    return TableState(**{name: row[name] for name in _STATE})
+
+
+def _follow_state(properties: Properties, wanted: Snapshots) -> Callable[[Iterable[Row]], Iterator[Values]]:
+    def work(rows: Iterable[Row]) -> Iterator[Values]:
+        files = Files(properties)
+        for row in rows:
+            yield from _of_state(files, _state(row), row["number"], wanted)
+
+    return work
+
+
+def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -> Iterator[Values]:
+    location = state.metadata_location
+    common = {"content_id": state.content_id, "key": state.key, "reference": state.reference}
+    try:
+        yield _told(_FILE, number, path=needed(location, Kind.METADATA, location).path, kind=Kind.METADATA.value, **common)
+        table = read_table(files, location)
+        bases = bases_of(table, location)
+    except Broken as found:
+        yield _told(_BASE, number, path=place_of(location), **common)
+        yield _broken(found, number, **common)
+        return
+    for base in bases:
+        yield _told(_BASE, number, path=base, **common)
+    yield _told("SETTLED", number, path=folder_of(location), **common)
+    if (missing := table.missing(state.snapshot_id, location)) is not None:
+        yield _broken(missing, number, **common)
+    snapshots = table.chosen(state.snapshot_id, wanted)
+    for file in table.statistics_of(snapshots, wanted):
+        yield _told(_FILE, number, path=file.path, kind=file.kind.value, **common)
+    for snapshot in snapshots:
+        try:
+            if snapshot.manifest_list is not None:
+                file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, location)
+                yield _told(_LIST, number, path=file.path, kind=file.kind.value, location=file.location, **common)
+                continue
+            for manifest in manifests_of(files, snapshot, location):
+                file = manifest.file
+                yield _told(_MANIFEST, 0, path=file.path, kind=file.kind.value, location=file.location, **common)
+        except Broken as found:
+            yield _broken(found, number, **common)
+
+
+def _broken(found: Broken, number: int, **values: str | None) -> Values:
+    return _told(_BROKEN, number, location=found.location, fault=found.fault.value, message=found.message, **values)
+
+
+def _follow_list(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Values]]:
+    def work(rows: Iterable[Row]) -> Iterator[Values]:
+        files = Files(properties)
+        for row in rows:
+            try:
+                for manifest in read_manifest_list(files, row["location"]):
+                    file, content_id = manifest.file, row["content_id"]
+                    values = {"path": file.path, "kind": file.kind.value, "location": file.location, "content_id": content_id, "key": row["path"]}
+                    yield _told(_MANIFEST, manifest.length, **values)
+            except Broken as found:
+                yield _broken(found, 0, path=row["path"])
+
+    return work
+
+
+def _follow_manifest(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Values]]:
+    def work(rows: Iterable[Row]) -> Iterator[Values]:
+        files = Files(properties)
+        for row in rows:
+            manifest = Manifest(Needed(row["location"], row["path"], Kind.MANIFEST), row["number"])
+            try:
+                for file in read_manifest(files, manifest):
+                    yield _told(_FILE, path=file.path, kind=file.kind.value, content_id=row["content_id"])
+            except Broken as found:
+                yield _broken(found, 0, path=row["path"])
+
+    return work
+
+
+def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Values]]:
+    def work(rows: Iterable[Row]) -> Iterator[Values]:
+        files = Files(properties)
+        for row in rows:
+            first, number = _state(row["states"][0]), row["states"][0]["number"]
+            bases, findings = dead_places(files, [_state(state) for state in row["states"]])
+            for base in bases:
+                yield _told(_BASE, number, path=base, content_id=first.content_id, key=first.key)
+            for one in findings:
+                values = {"content_id": one.content_id, "key": one.key, "reference": one.reference, "location": one.location, "message": one.message}
+                yield _told(one.kind, number, **values)
+
+    return work
+
+
+# -- plan ------------------------------------------------------------------------------------------------------------------------------------
+
+_LISTED = _columns("path", "location", size=LongType(), modified=TimestampType(), base=StringType())
+_ROW = _columns("finding", "path", "location", "base", size=LongType(), modified=TimestampType())
+
+
+def gc_plan(run: Run, settings: Settings, properties: Properties, told: Told) -> dict[str, int]:
+    """As `gc.planning.plan`, with a task for each place of tables that is listed, and the difference as an anti-join."""
+    spark = SparkSession.builder.getOrCreate()
+    with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as write:
+        findings = Rows(FINDINGS, write)
+        scope = scope_of(run, settings, finding_into(findings))
+        told("listing places of tables", 0, len(scope.roots))
+        counts = _list(spark, run.dataset("listed"), scope, properties, finding_into(findings))
+        findings.flush()
+    told("comparing", 0, None)
+    return {"bases": len(scope.roots), **counts, **_differ(spark, run, scope)}
+
+
+def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Properties, find: Callable[[Finding], None]) -> dict[str, int]:
+    shared, given = spark.sparkContext.broadcast(scope), dict(properties)
+
+    def below(root: str) -> Iterator[Values]:
+        for row in rows_below(root, shared.value, given):
+            if isinstance(row, Finding):
+                yield row.message, None, row.location, None, None, None
+            else:
+                path, location, size, modified, base = row
+                yield None, path, location, base, size, modified
+
+    roots = spark.sparkContext.parallelize(scope.roots, max(1, len(scope.roots)))
+    found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        files = found.where("finding is null").select(*_LISTED.names)
+        rows = _write(files, files.count(), listed)
+        for row in found.where("finding is not null").sort("location").collect():
+            find(Finding("LISTING", location=row["location"], message=row["finding"]))
+        size = found.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
+        assert size is not None
+        return {"listed": rows, "listedBytes": size[0]}
+    finally:
+        found.unpersist()
+
+
+def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
+    listed = _read(spark, run.dataset("listed"), _LISTED)
+    live = _read(spark, run.marks().live, _columns("path"))
+    untouched = scope.untouched
+    is_free = F.udf(lambda path: untouched.around(path) is None, BooleanType())
+    owners = [(base, list(ids)) for base, ids in scope.owners.items()] or [("", [""])]
+    of_base = F.broadcast(spark.createDataFrame(owners, "base string, content_ids array<string>"))
+    rest = listed.join(live, "path", "left_anti").withColumns({"free": is_free("path"), "old": F.col("modified") <= F.lit(scope.youngest)})
+    rest = rest.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        counts = rest.agg(
+            _sum(F.col("free") & F.col("old")).alias("candidates"),
+            _sum(F.col("free") & F.col("old"), F.col("size")).alias("candidateBytes"),
+            _sum(F.col("free") & ~F.col("old")).alias("young"),
+            _sum(~F.col("free")).alias("untouched"),
+        ).first()
+        assert counts is not None
+        chosen = rest.where("free and old").join(of_base, "base", "left").select(*listed.columns, "content_ids")
+        last = _any([F.col("path").endswith(end) for end in METADATA])
+        _write(chosen.sort(last, "path"), counts["candidates"], run.dataset("candidates"))
+        return dict(counts.asDict())
+    finally:
+        rest.unpersist()
+
+
+def _sum(condition: Column, what: Column | None = None) -> Column:
+    return F.coalesce(F.sum(F.when(condition, F.lit(1) if what is None else what).otherwise(0)), F.lit(0))
+
+
+def _any(conditions: list[Column]) -> Column:
+    found = F.lit(False)
+    for condition in conditions:
+        found |= condition
+    return found
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _with_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
+
+
+def _write(frame: DataFrame, rows: int, dataset: Dataset) -> int:
+    """Write a dataset of so many rows where the tasks are. Raises `StoreUnavailable` where the driver does not see what they have written."""
+    with dataset.replacing() as folder:
+        with _with_setting(frame.sparkSession, _TIMES, "TIMESTAMP_MICROS"):
+            frame.write.mode("overwrite").parquet((folder / "rows").as_uri())
+        there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+        if there != rows:
+            raise StoreUnavailable(
+                f"{folder}: {rows} rows were written by Spark's workers and {there} arrived here; the folder of runs has to be one that "
+                "the driver and all workers share"
+            )
+    return rows
