@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv, once, and again when pyproject.toml has changed. Nothing outside of this folder is touched.
 #
 #   make demo    the main job, start to end, on real Iceberg tables
-#   make example a worked pipeline with Spark: ingest on a branch, check, merge, tag
+#   make example  a worked pipeline with Spark: ingest on a branch, check, merge, tag
 #   make test    every test
 #   make test-suite  every test but those of Spark
 #   make test-spark  the tests of Spark, in one process with one Java

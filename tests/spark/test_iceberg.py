@@ -74,7 +74,12 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
 
     assert sql.refused("CREATE TABLE shop.copy (id INT)")[0] == "TABLE_OR_VIEW_ALREADY_EXISTS"
     assert sql.refused("CREATE TABLE nowhere.t (id INT)")[0] == "NoSuchNamespaceException"
+    assert sql.refused("CREATE NAMESPACE nowhere.below")[0] == "NoSuchNamespaceException"
     assert sql.refused("DROP NAMESPACE shop")[0] == "NamespaceNotEmptyException"
+    assert sql.refused("DROP TABLE shop.copy PURGE") == (
+        "ValidationException",
+        "Cannot purge table: GC is disabled (deleting files may corrupt other tables)",
+    )
     sql("DROP TABLE shop.copy")
     sql("DROP TABLE shop.eu.sales")
     sql("DROP NAMESPACE shop.eu")
@@ -126,6 +131,9 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     server.nessie("branch", dev, main)
     server.nessie("tag", tag, main)
 
+    remembering = Sql(spark, server, api, **{"ref": main, "cache-enabled": "true"})
+    assert remembering("SELECT * FROM db.t") == [(1,)]
+
     # On a branch that our command line has made, by the name of the table, and by a catalog of its own.
     sql(f"INSERT INTO db.`t@{dev}` VALUES (2)")
     on_dev = Sql(spark, server, api, ref=dev)
@@ -134,6 +142,8 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     assert sql(f"SELECT * FROM db.`t@{dev}` ORDER BY id") == [(1,), (2,), (3,)]
     server.nessie("merge", dev, "--into", main)
     assert sql("SELECT * FROM db.t ORDER BY id") == [(1,), (2,), (3,)]
+    remembering("REFRESH TABLE db.t")
+    assert remembering("SELECT * FROM db.t ORDER BY id") == [(1,), (2,), (3,)]
 
     # Time travel: the catalog's, and the table's own.
     assert sql(f"SELECT * FROM db.`t@{tag}`") == [(1,)]
@@ -253,6 +263,8 @@ def test_a_server_that_asks_for_tokens(spark: SparkSession, tmp_path: Path) -> N
         known = Sql(spark, server, "v2", authentication__type="BEARER", authentication__token=token)
         known("CREATE NAMESPACE db")
         assert known("SHOW NAMESPACES") == [("db",)]
+        setting = "spark.sql.catalog.lake.authentication.token"
+        assert known(f"SET {setting}") == [(setting, "*********(redacted)")]
         (entry,) = guard.repository.log("main")
         assert entry.meta.committer == "ann"
         assert Sql(spark, server, "v2").refused("SHOW NAMESPACES")[0] == "NessieNotAuthorizedException"
