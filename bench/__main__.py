@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, gc, load, merging, reading, serving, size, startup
+from bench import ancestry, commits, completion, gc, load, merging, reading, serving, size, spark, startup
 from bench.commands import WAYS, How
 from bench.report import Line, machine
 
@@ -21,9 +21,10 @@ Measurement = Callable[[Path], Iterator[Line]]
 def measurements(how: How) -> Mapping[str, Measurement]:
     """In this order: `merging` works on the large store that `load` leaves in the scratch folder, and makes one when there is none.
 
-    `completion` and `reading` share a repository in the same way. `how` is for those that measure command lines.
+    `completion`, `reading` and `spark` share a repository in the same way. `how` is for those that measure command lines. `spark` is there where
+    PySpark and a Java are.
     """
-    return {
+    found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),
         "completion": partial(completion.measure, how=how),
         "reading": partial(reading.measure, how=how),
@@ -35,6 +36,9 @@ def measurements(how: How) -> Mapping[str, Measurement]:
         "gc": gc.measure,
         "serving": partial(serving.measure, how=how),
     }
+    if spark.available():
+        found["spark"] = partial(spark.measure, how=how)
+    return found
 
 
 WHEN_NAMED = frozenset({"serving"})
