@@ -8,10 +8,13 @@ import pytest
 
 from nessie_cli.audit.findings import Counts, Finding
 from nessie_cli.audit.local import findings
+from nessie_cli.audit.statistics import history
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import ContentKey, Entry, KeyRange
+from nessie_cli.repository.opening import connect
 from tests.audit.lakes import BrokenLake, broken_lake
 from tests.iceberg.lake import ROWS, Lake
+from tests.repository.servers import Servers
 
 NAMES = [
     "no_file", "cut", "no_json", "avro", "empty", "odd", "view_as_table", "delta", "no_list", "cut_list", "no_manifest", "cut_manifest",
@@ -76,3 +79,16 @@ def test_a_store_that_stops_answering_ends_the_audit(broken: BrokenLake) -> None
 
     with pytest.raises(StoreUnavailable, match="the store is gone"):
         list(findings(some(), Counts()))
+
+
+def test_over_a_server_the_same_is_found(broken: BrokenLake, audit: tuple[list[Finding], Counts]) -> None:
+    servers = Servers()
+    try:
+        with servers.serving(f"sqlite:///{broken.lake.uri}") as address, connect(address) as repository:
+            counts = Counts()
+            assert (list(findings(repository.entries(broken.lake.branch, content=True), counts)), counts) == audit
+            here, there = (history(of.log(broken.lake.branch, operations=True), (), 5) for of in (broken.lake.repository, repository))
+            assert there == here
+            assert here.keys == broken.size
+    finally:
+        servers.close()

@@ -7,7 +7,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from nessie_cli import create
 from nessie_cli.audit.sizes import Size, size_of_table, sizes
 from nessie_cli.audit.statistics import Changes, Commits, History, day_of, history
 from nessie_cli.iceberg.files import Files
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, IcebergTable, LogEntry, Operation, Put
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Entry, IcebergTable, LogEntry, Operation, Put
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.local import LocalRepository
@@ -120,6 +120,17 @@ def test_the_most_changed_keys_go_first_and_no_more_than_asked_for(repository: R
 
     assert [(str(key.key), key.commits) for key in found.most_changed] == [("a", 3), ("b", 1)]
     assert found.keys == 3
+
+
+def test_a_commit_that_tells_of_a_deletion_and_a_creation_of_one_key_did_both() -> None:
+    key = ContentKey(("a",))
+    meta = CommitMeta("x", ("ann",), commit_time=datetime(2026, 1, 1, tzinfo=UTC), hash="1" * 64)
+    before = Entry(key, "ICEBERG_VIEW", "id", "hash")
+
+    found = history([LogEntry(meta, 2, (Delete(key), Put(key, table(1))))], [before], 5)
+
+    assert found.changes == Changes(created=1, deleted=1, tables=1)
+    assert [(change.commits, change.created, change.deleted, change.type) for change in found.most_changed] == [(1, 1, 1, "ICEBERG_TABLE")]
 
 
 def test_nothing_comes_of_nothing() -> None:
