@@ -15,6 +15,7 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.spark.failures import failure_of
 from nessie_cli.spark.source import register
 
+_SHUFFLES = "spark.sql.shuffle.partitions"
 _PACE = 0.5
 """Seconds between two looks at how far the tasks are."""
 
@@ -41,6 +42,9 @@ def _made(name: str) -> SparkSession:
     # What a command prints is its own: Spark draws no bars into it, and failures are told in one line.
     spark = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    if not spark.sparkContext.getConf().contains(_SHUFFLES):
+        # 200 by default, each a task with a Python of its own: a machine of two processors waits minutes for as many that are empty.
+        spark.conf.set(_SHUFFLES, str(2 * spark.sparkContext.defaultParallelism))
     return spark
 
 
