@@ -29,7 +29,9 @@ KINDS: Mapping[str, Kind] = {
     "KEY=FILE": "key=file",
     "COMMAND|TOPIC": "page",
     "PREFIX": "key",
+    "LOCATION": "folder",
     "PROFILE": "profile",
+    "RUN": "run",
     "RANGE": "range",
     "REF": "reference",
     "REV": "revision",
@@ -43,7 +45,10 @@ KINDS: Mapping[str, Kind] = {
     "WHEN": COLOR_CHOICES,
 }
 """What completes a word that help calls so."""
-FREE = frozenset({"CEL", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PORT", "S", "SQL", "T", "TEMPLATE", "TIME", "UUID", "VALUE"})
+FREE = frozenset({
+    "CEL", "DIGEST", "DURATION", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PATTERN=POLICY", "POLICY", "PORT", "S", "SQL", "T",
+    "TEMPLATE", "TIME", "UUID", "VALUE",
+})  # fmt: skip
 """Words that nothing can be offered for, except where the table below says otherwise."""
 _ORDERS = ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind")
 HERE: Mapping[tuple[str, str], Kind] = {
@@ -55,6 +60,7 @@ HERE: Mapping[tuple[str, str], Kind] = {
     ("config unset", "KEY"): "setting",
     ("tag", "KEY"): _ORDERS,
     ("tag", "NAME"): "tag",
+    ("gc mark", "WHICH"): ("listed", "referenced"),
     ("content rename", "OLD"): "key",
     ("content rename", "NEW"): "key",
     ("commit", "A"): NOTHING,

@@ -38,8 +38,12 @@ def schema_of(name: str, answer: Answer) -> Schema:
     lines: Schema = {}
     if answer.record is not None:
         head["description"] = f"With --jsonl each line is what #/$defs/{LINE} describes."
-        lines = {LINE: _any_of(answer.record, HELP, ErrorAnswer)}
+        lines = {LINE: _any_of(*_records(answer), HELP, ErrorAnswer)}
     return head | body | {"$defs": dict(sorted((_needed(body | lines) | lines).items()))}
+
+
+def _records(answer: Answer) -> tuple[Any, ...]:
+    return answer.record if isinstance(answer.record, tuple) else (answer.record,)
 
 
 def _any_of(*documents: Any) -> Schema:
@@ -49,7 +53,7 @@ def _any_of(*documents: Any) -> Schema:
 @cache
 def definitions() -> Schema:
     """The schema of every document, by its name."""
-    documents = {document for answer in ANSWERS.values() for document in (*answer.documents, answer.record) if document is not None}
+    documents = {document for answer in ANSWERS.values() for document in (*answer.documents, *_records(answer)) if document is not None}
     adapters: list[Any] = [(document, "serialization", TypeAdapter(document)) for document in (*documents, HELP, ErrorAnswer)]
     _, found = TypeAdapter.json_schemas(adapters, schema_generator=_Plain)
     return dict(found["$defs"])

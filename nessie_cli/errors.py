@@ -84,6 +84,12 @@ class SettingNotFound(NotFound):
     code = "SETTING_NOT_FOUND"
 
 
+class RunNotFound(NotFound):
+    """There is no run of the garbage collection of this name."""
+
+    code = "RUN_NOT_FOUND"
+
+
 # -- look again, then decide --------------------------------------------------------------------------------------------------------
 
 

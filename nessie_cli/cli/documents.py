@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from nessie_cli.cli import gc_documents as gc
 from nessie_cli.wire import document_parts as parts
 from nessie_cli.wire import documents as wire
 from nessie_cli.wire.document_parts import CommitMeta, Content, Count, Digest, Hash, Instant, Key
@@ -391,7 +392,7 @@ class Text(TypedDict):
 
 
 class Answer(NamedTuple):
-    """The documents that a command may answer with, and for a listing the record that `--jsonl` prints one per line."""
+    """The documents that a command may answer with, and for a listing the record, or records, that `--jsonl` prints one per line."""
 
     documents: tuple[Any, ...]
     record: Any = None
@@ -400,6 +401,7 @@ class Answer(NamedTuple):
 _STAGED = Answer((Batch, wire.Committed))
 _REFERENCES = Answer((References, wire.SingleReference, DeletedReferences), parts.Reference)
 _STASH = Answer((Stash,))
+_GC = Answer((gc.CollectorRun,))
 
 ANSWERS: Mapping[str, Answer] = {
     "init": Answer((Initialised,)),
@@ -429,6 +431,14 @@ ANSWERS: Mapping[str, Answer] = {
     "stash pop": _STASH,
     "stash apply": _STASH,
     "stash drop": _STASH,
+    "gc mark": _GC,
+    "gc plan": _GC,
+    "gc show": Answer(
+        (gc.ShownCollectorRun, gc.CollectorCandidates, gc.KeptCandidates), (gc.ShownCollectorRun, gc.CollectorCandidate, gc.KeptCandidate)
+    ),
+    "gc approve": _GC,
+    "gc apply": Answer((gc.CollectorRun, gc.CollectorRehearsal)),
+    "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
     "log": Answer((Log,), Logged),
     "show": Answer((ShownCommit, ShownContent)),
     "diff": Answer((Diff,), parts.DiffEntry),

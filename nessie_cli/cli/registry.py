@@ -38,6 +38,7 @@ CARE = "Care"
 STAGING = "Stage"
 READING = "Read"
 SETTINGS = "Settings"
+COLLECTING = "Collect"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
@@ -90,6 +91,30 @@ STASH_COMMANDS: Mapping[str, CommandEntry] = {
     "pop": CommandEntry("stash_pop", "stash_pop", "Stage a batch that was put aside, and forget that it was.", STAGING),
     "apply": CommandEntry("stash_pop", "stash_apply", "Stage a batch that was put aside, and keep it aside as well.", STAGING),
     "drop": CommandEntry("stash_drop", "stash_drop", "Forget a batch that was put aside.", STAGING),
+}
+
+GC_COMMANDS: Mapping[str, CommandEntry] = {
+    "mark": CommandEntry("gc_mark", "gc_mark", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
+    "plan": CommandEntry(
+        "gc_plan",
+        "gc_plan",
+        "List the files below the locations of all tables, and find those to be deleted: neither live nor too young.",
+        COLLECTING,
+    ),
+    "show": CommandEntry(
+        "gc_show",
+        "gc_show",
+        "Show a run: its settings, what was found, how much is to be deleted below which location, and what could not be read.",
+        READING,
+    ),
+    "approve": CommandEntry("gc_approve", "gc_approve", "Say that the candidates of a run may be deleted.", COLLECTING),
+    "apply": CommandEntry(
+        "gc_apply",
+        "gc_apply",
+        "Delete the approved files of a run, after marking once more: what has become live since then stays.",
+        COLLECTING,
+    ),
+    "list": CommandEntry("gc_list", "gc_list", "List the runs, the newest first: how far each is, and what was found.", READING),
 }
 
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
@@ -160,6 +185,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CARE,
         TOKEN_COMMANDS,
         examples=("nessie token new ada --roles reader,writer --file tokens", "nessie token list --file tokens"),
+    ),
+    "gc": CommandEntry(
+        "",
+        "",
+        "Find the table files that no live commit can reach, and delete them once they are approved.",
+        CARE,
+        GC_COMMANDS,
+        examples=("nessie gc mark --default-cutoff P30D", "nessie gc plan --warehouse s3://lake/warehouse", "nessie gc list"),
     ),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "audit": CommandEntry(

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from nessie_cli.errors import InvalidInput, NessieError, NotFound, StoreUnavailable
+from nessie_cli.errors import InvalidInput, NessieError, RunNotFound, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.workspace.files import locked_if_free, read_text, remove, replace_text
 
@@ -240,13 +240,13 @@ class Runs:
         return sorted((path.parent.name for path in self.folder.glob(f"*/{RUN_FILE}")), key=_by_time, reverse=True)
 
     def open(self, id_: str | None = None) -> Run:
-        """A run by its name or the beginning of it, None: the newest one. Raises `NotFound`, and `InvalidInput` for an ambiguous name."""
+        """A run by its name or the beginning of it, None: the newest one. Raises `RunNotFound`, and `InvalidInput` for an ambiguous name."""
         ids = self.ids()
         if not ids:
-            raise NotFound(f"{self.folder}: there is no run yet; `nessie gc mark` begins one", id_ or "")
+            raise RunNotFound(f"{self.folder}: there is no run yet; `nessie gc mark` begins one", id_ or "")
         found = [one for one in ids if one == id_] or [one for one in ids if one.startswith(id_ or "")]
         if not found:
-            raise NotFound(f"there is no run '{id_}' in {self.folder}; `nessie gc list` lists them", id_ or "")
+            raise RunNotFound(f"there is no run '{id_}' in {self.folder}; `nessie gc list` lists them", id_ or "")
         if id_ is not None and len(found) > 1:
             raise InvalidInput(f"'{id_}' are the first letters of {len(found)} runs: {', '.join(found[:5])}")
         folder = self.folder / found[0]
@@ -265,7 +265,7 @@ def _by_time(id_: str) -> tuple[str, int]:
 def _read(folder: Path) -> RunInfo:
     found: RunInfo | None = _decoded(folder / RUN_FILE, RunInfo)
     if found is None:
-        raise NotFound(f"{folder / RUN_FILE}: is gone", folder.name)
+        raise RunNotFound(f"{folder / RUN_FILE}: is gone", folder.name)
     if found.format != FORMAT:
         raise InvalidInput(f"{folder / RUN_FILE}: is of format {found.format}; this program knows format {FORMAT}")
     return found

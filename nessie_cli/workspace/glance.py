@@ -72,6 +72,11 @@ class Place:
 
         return [(operation["type"], operation["key"]["elements"]) for operation in json.loads(text)["operations"]]
 
+    def runs(self) -> list[str]:
+        """The names of the workspace's runs of the garbage collection, the newest first."""
+        folder = os.path.join(self.root, _FOLDER, "gc") if self.root else ""
+        return sorted(os.listdir(folder), reverse=True) if os.path.isdir(folder) else []
+
     def aliases(self) -> dict[str, str]:
         """The user's own commands and what they stand for; those of the workspace go before those of the user."""
         sources = [_user_config(), *([os.path.join(self.root, _FOLDER, "config.toml")] if self.root else [])]

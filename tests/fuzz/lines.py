@@ -11,8 +11,14 @@ from typing import Any
 from nessie_cli.cli.group import root
 from nessie_cli.cli.options import VALUED
 
-NEVER_TO_BE_RUN = {"serve": ["--port", "none"], "audit": ["--engine", "local"], "stats": ["--engine", "local"]}
-"""What keeps a command from going on for ever, or from starting a Java: an option that counts before all that are random."""
+NEVER_TO_BE_RUN = {
+    "serve": ["--port", "none"],
+    "audit": ["--engine", "local"],
+    "stats": ["--engine", "local"],
+    "gc": ["--engine", "none"],
+}
+"""What keeps a command from going on for ever, from starting a Java or from asking the buckets of tables: an option that counts before all that
+are random, or that is refused."""
 REVISIONS = (
     "main",
     "dev",

@@ -1,7 +1,7 @@
 """Golden files: one command line, the folder it runs in, and all that it answers; digits and instants are written as names.
 
 `<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content id. What the command line itself makes is numbered
-in the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`.
+in the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`, `<run 1>`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FIELDS = Path(__file__).with_name("fields.txt")
 """Every attribute that was ever there."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
-_DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})")
+_DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})|(?P<run>\d{{8}}T\d{{6}}Z(?:-\d+)?)")
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
 _SCRIPT = re.compile(r'"(script|help|text|token|tokenId)":"(?:[^"\\]|\\.)*"')
 """Long texts that have tests of their own, and texts that are made by chance."""
-_NAME = re.compile(r"<(?:(id|time|request|hash) )?([^<>]*)>")
+_NAME = re.compile(r"<(?:(id|time|request|hash|run) )?([^<>]*)>")
 
 
 _WORDS = frozenset({"<folder>", "<home>", "<server>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>", "<token>", "<tokenId>"})
@@ -100,7 +100,7 @@ def named(outcome: Outcome, paths: Mapping[str, str], names: dict[str, str] | No
 class _Namer:
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
-        self._counts = dict.fromkeys(("hash", "id", "time", "request"), 0)
+        self._counts = dict.fromkeys(("hash", "id", "time", "request", "run"), 0)
 
     def text(self, text: str) -> str:
         text = _VERSIONS.sub(r'"\1":"<\1>"', _SCRIPT.sub(r'"\1":"<\1>"', text))

@@ -16,6 +16,7 @@ from pathlib import Path
 from nessie_cli import CommitMeta, Delete, Put, Repository, create
 from nessie_cli.model import NO_ANCESTOR, UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Operation, ReferenceType
 from nessie_cli.model import UnknownContent as Unknown
+from tests.json import heap
 
 BEGIN = 1_735_689_600_000_000
 """2025-01-01T00:00:00Z in microseconds: long ago, so that what a command line writes is later."""
@@ -229,8 +230,17 @@ FOLDERS: Mapping[str, Callable[[Path], None]] = {
     "damaged": _damaged,
     "store is a folder": _store_is_a_folder,
     "crowded": _crowded,
+    "heap": _empty,
+    "planned": _empty,
+    "approved": _empty,
 }
 """What a golden file may name as its `folder`."""
+PLACED: Mapping[str, Callable[[Path], None]] = {
+    "heap": heap.make,
+    "planned": heap.planned,
+    "approved": heap.approved,
+}
+"""What is made in its place, because it holds its own path."""
 
 
 class Lakes:
@@ -249,6 +259,8 @@ class Lakes:
             FOLDERS[kind](self._root / kind)
             self._names[kind] = {} if kind == "crowded" else self._names["lake"]
         shutil.copytree(self._root / kind, folder, dirs_exist_ok=True)
+        if kind in PLACED:
+            PLACED[kind](folder)
         return self._names[kind]
 
 

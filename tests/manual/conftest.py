@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.json import heap
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -72,6 +74,20 @@ def place(world, tmp_path, server):
     shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home")
     copy.environment["NESSIE_AUTHOR"] = "ada"
     return copy
+
+
+@pytest.fixture
+def warehouse(nothing):
+    """One table, in a file of this machine, as not all of `place` are; a run of the garbage collection has been planned."""
+    heap.planned(nothing.folder)
+    return nothing
+
+
+@pytest.fixture
+def begun(nothing):
+    """As `warehouse`, with a run that was stopped while it was marked."""
+    heap.begun(nothing.folder)
+    return nothing
 
 
 @pytest.fixture

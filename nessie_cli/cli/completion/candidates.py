@@ -167,12 +167,17 @@ def _profiles(_: str, place: Place) -> Candidates:
     return [(name, "") for name in place.profiles()]
 
 
+def _runs(_: str, place: Place) -> Candidates:
+    return [(name, "") for name in place.runs()]
+
+
 _FROM_DISK: Mapping[str, Callable[[str, Place], Candidates]] = {
     "file": _files,
     "folder": _folders,
     "store": _stores,
     "staged": _staged,
     "profile": _profiles,
+    "run": _runs,
 }
 
 

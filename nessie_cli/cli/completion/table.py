@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "fsck": "Verify every object, reference and link of the store.", "audit": "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.", "stats": "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "gc": "Find the table files that no live commit can reach, and delete them once they are approved.", "fsck": "Verify every object, reference and link of the store.", "audit": "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.", "stats": "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -625,6 +625,84 @@ COMMANDS: Mapping[str, Command] = {
             (("--file",), "file", False, "The token file, that of `nessie serve --tokens`; else NESSIE_SERVE_TOKENS names it."),
         ),
         ("-",),
+        False,
+        "",
+    ),
+    "gc": (
+        {"mark": "Begin a run: find every table file that a live commit can reach.", "plan": "List the files below the locations of all tables, and find those to be deleted: neither live nor too young.", "show": "Show a run: its settings, what was found, how much is to be deleted below which location, and what could not be read.", "approve": "Say that the candidates of a run may be deleted.", "apply": "Delete the approved files of a run, after marking once more: what has become live since then stays.", "list": "List the runs, the newest first: how far each is, and what was found."},
+        (
+        ),
+        (),
+        False,
+        "",
+    ),
+    "gc mark": (
+        {},
+        (
+            (("--cutoff",), "-", True, "What stays of references whose whole name fits a regular expression; repeatable, the first that fits counts."),
+            (("--default-cutoff",), "-", False, "What stays of all other references: NONE (everything), a number of commits, a duration (P30D, 12h) or an instant; else what the repository's own configuration says, else NONE."),
+            (("--reference-time",), "-", False, "The time that durations count back from; else now."),
+            (("--snapshots",), ("listed", "referenced"), False, "Of a live table: listed (every snapshot in its metadata stays) or referenced (one)."),
+            (("--catalog",), "-", False, "The catalog of PyIceberg's configuration that has the properties (endpoints, credentials) of the file systems."),
+            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--resume",), "run", False, "Go on with a run that was stopped."),
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        (),
+        False,
+        "",
+    ),
+    "gc plan": (
+        {},
+        (
+            (("--warehouse",), "folder", True, "A location that files may be deleted below, whatever tables say; repeatable."),
+            (("--grace",), "-", False, "How old a file has to be at least: 3d, 36h, P3D; else what the repository's own configuration says, else 3d."),
+            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        ("run",),
+        False,
+        "",
+    ),
+    "gc show": (
+        {},
+        (
+            (("--candidates",), "", False, "List the files to be deleted."),
+            (("--kept",), "", False, "List the candidates that were not deleted when the run was applied, and why."),
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        ("run",),
+        False,
+        "",
+    ),
+    "gc approve": (
+        {},
+        (
+            (("--by",), "-", False, "Who approves; else NESSIE_AUTHOR or the user."),
+            (("--digest",), "-", False, "Only if the candidates have this digest, as `gc show` tells it."),
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        ("run",),
+        False,
+        "",
+    ),
+    "gc apply": (
+        {},
+        (
+            (("--dry-run",), "", False, "Mark again and tell what would be deleted; delete nothing."),
+            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        ("run",),
+        False,
+        "",
+    ),
+    "gc list": (
+        {},
+        (
+            (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
+        ),
+        (),
         False,
         "",
     ),

@@ -1,0 +1,109 @@
+"""A folder of files, some of them garbage, and the shortest engine there is: what is live is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from nessie_cli.gc import phases
+from nessie_cli.gc.applying import Applied, apply, approve
+from nessie_cli.gc.listing import Listed, files_below
+from nessie_cli.gc.run import Marks, Pinned, Run, Runs, Settings, State
+from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LIVE
+
+TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+class Marked(NamedTuple):
+    references: tuple[Pinned, ...]
+    counts: dict[str, int]
+
+
+class Heap:
+    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` are bases that cannot be read."""
+
+    def __init__(self, folder: Path, garbage: int = 5, live: int = 2) -> None:
+        self.folder = folder
+        self.base = folder / "warehouse" / "db" / "t"
+        self.runs = Runs(folder / "runs")
+        (self.base / "data").mkdir(parents=True)
+        self.garbage = [self.write(f"data/garbage-{number}") for number in range(garbage)]
+        self.kept = [self.write(f"data/live-{number}") for number in range(live)]
+        self.live = {str(path) for path in self.kept}
+        self.broken: list[str] = []
+
+    def write(self, name: str, text: str = "0123456789") -> Path:
+        path = self.base / name
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        return path
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(store="memory:", reference_time=TIME, warehouse=(str(self.folder / "warehouse"),))
+
+    def mark(self, marks: Marks) -> Marked:
+        with marks.live.writing(LIVE) as write:
+            write(table(LIVE, [{"path": path, "kind": "DATA", "content_id": "1"} for path in sorted(self.live)]))
+        with marks.findings.writing(FINDINGS) as write:
+            write(table(FINDINGS, [{"kind": "BROKEN", "base": base, "message": "cannot be read"} for base in self.broken]))
+        return Marked((Pinned("main", "BRANCH", "0" * 64),), {"live": len(self.live), "contents": 1})
+
+    def plan(self, run: Run) -> dict[str, int]:
+        live = {row["path"] for row in run.dataset("live").records()}
+        listed = [one for one in files_below(str(self.base), {}) if isinstance(one, Listed) and one.location not in live]
+        rows = [
+            {"path": one.location, "location": one.location, "size": one.size, "modified": one.modified, "base": str(self.base)}
+            for one in sorted(listed)
+        ]
+        with run.dataset("candidates").writing(CANDIDATES) as write:
+            write(table(CANDIDATES, rows))
+        return {"candidates": len(rows), "candidateBytes": sum(one.size for one in listed)}
+
+    def planned(self) -> Run:
+        run = self.runs.new(self.settings, TIME)
+        with run.changing():
+            phases.mark(run, self.mark, clock)
+            phases.plan(run, lambda: self.plan(run), self.settings, clock)
+        return run
+
+    def approved(self) -> Run:
+        run = self.planned()
+        with run.changing():
+            approve(run, "Ann", TIME)
+        return run
+
+    def apply(self, run: Run, *, dry_run: bool = False) -> Applied:
+        with run.changing():
+            return apply(run, self.mark, {}, clock, lambda _done, _total: None, dry_run=dry_run)
+
+    def go_on(self) -> Run:
+        """Take the newest run to its end, from whatever it has come to."""
+        run = self.runs.open() if self.runs.ids() else self.runs.new(self.settings, TIME)
+        with run.changing():
+            if run.info.state is State.MARKING:
+                phases.mark(run, self.mark, clock)
+            if run.info.state is State.MARKED:
+                phases.plan(run, lambda: self.plan(run), self.settings, clock)
+            if run.info.state is State.PLANNED:
+                approve(run, "Ann", TIME)
+        if run.info.state is not State.APPLIED:
+            self.apply(run)
+        return run
+
+
+def clock() -> datetime:
+    return TIME
+
+
+def table(schema: pa.Schema, rows: Sequence[dict[str, object]]) -> pa.Table:
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def there(paths: Iterable[Path]) -> list[bool]:
+    return [path.exists() for path in paths]

@@ -1,0 +1,80 @@
+"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules of a bucket refuse them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+REFUSED = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
+
+
+class Store:
+    """A server, and what is in it; `refused` are (method, end of the path) that nobody may."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.refused: set[tuple[str, str]] = set()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What reaches it, as PyIceberg's FileIO names it."""
+        return {
+            "s3.endpoint": self.url,
+            "s3.access-key-id": "key",
+            "s3.secret-access-key": "secret",
+            "s3.region": "us-east-1",
+            "s3.connect-timeout": "60",
+            "s3.request-timeout": "60",
+        }
+
+    @property
+    def files(self) -> Any:
+        """Its files, as pyarrow has them."""
+        from pyarrow.fs import S3FileSystem
+
+        host = self.url.removeprefix("http://")
+        return S3FileSystem(
+            endpoint_override=host, scheme="http", access_key="key", secret_key="secret", region="us-east-1", allow_bucket_creation=True
+        )
+
+    def put(self, path: str, data: bytes) -> None:
+        with self.files.open_output_stream(path) as file:
+            file.write(data)
+
+    def refuses(self, environ: dict[str, Any]) -> bool:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        return any(method == refused and path.endswith(end) for refused, end in self.refused)
+
+
+@contextmanager
+def s3() -> Iterator[Store]:
+    """A server of its own, with the empty bucket `lake`."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    store = Store()
+    moto = DomainDispatcherApplication(create_backend_app)
+
+    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if store.refuses(environ):
+            start_response("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(REFUSED)))])
+            return [REFUSED]
+        return moto(environ, start_response)
+
+    class Quiet(WSGIRequestHandler):
+        def log(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
+    store.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        store.files.create_dir("lake")
+        yield store
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

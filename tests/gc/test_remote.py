@@ -1,0 +1,100 @@
+"""Listing and removal on S3: moto's server program on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from nessie_cli.gc.listing import Listed, Unlisted, files_below
+from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
+from tests.gc.s3 import Store, s3
+
+BASE = "s3://lake/db/t"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Store]:
+    with s3() as store:
+        yield store
+
+
+@pytest.fixture
+def store(server: Store) -> Store:
+    server.refused.clear()
+    for name in ("metadata/00001-x.metadata.json", "data/a b.parquet", "data/p=1/c%20.parquet"):
+        server.put(f"lake/db/t/{name}", b"12345")
+    server.put("lake/db/t2/data/other", b"1")
+    return server
+
+
+def listed(store: Store, base: str = BASE) -> list[Listed]:
+    found = list(files_below(base, store.properties))
+    assert all(isinstance(one, Listed) for one in found)
+    return sorted(one for one in found if isinstance(one, Listed))
+
+
+def candidates(store: Store) -> list[Candidate]:
+    return [Candidate(one.location, one.size, one.modified, BASE) for one in listed(store)]
+
+
+def remove(store: Store, found: list[Candidate]) -> dict[str, tuple[str, str]]:
+    results = Remover(Scope([BASE]), store.properties).remove(found)
+    return {one.location.removeprefix(f"{BASE}/"): (one.outcome.value, one.message) for one in results}
+
+
+@pytest.mark.parametrize("base", [BASE, f"{BASE}/", "s3a://lake/db/t"])
+def test_every_object_is_listed_in_the_form_of_its_base_and_no_neighbour(store, base):
+    stem = base.rstrip("/")
+    found = listed(store, base)
+    assert [(one.location, one.size) for one in found] == [
+        (f"{stem}/data/a b.parquet", 5),
+        (f"{stem}/data/p=1/c%20.parquet", 5),
+        (f"{stem}/metadata/00001-x.metadata.json", 5),
+    ]
+    assert all(abs(datetime.now(UTC) - one.modified) < timedelta(days=1) for one in found)
+
+
+def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_told(store):
+    assert listed(store, "s3://lake/nothing") == []
+    store.refused.add(("GET", "/lake"))
+    (told,) = files_below(BASE, store.properties)
+    assert isinstance(told, Unlisted)
+    assert told.location == BASE
+    assert "ACCESS_DENIED" in told.message
+    assert "secret" not in told.message
+
+
+def test_what_was_reviewed_is_removed_whether_or_not_the_role_may_write(store):
+    found = candidates(store)
+    store.refused.add(("PUT", ""))
+    assert {outcome for outcome, _ in remove(store, found).values()} == {"DELETED"}
+    assert listed(store) == []
+    store.refused.clear()
+    assert {outcome for outcome, _ in remove(store, found).values()} == {"GONE"}
+    assert len(listed(store, "s3://lake/db/t2")) == 1
+
+
+def test_what_cannot_be_removed_is_told_and_the_rest_goes_on(store):
+    found = candidates(store)
+    store.refused.add(("DELETE", "/a b.parquet"))
+    results = remove(store, found)
+    assert [outcome for outcome, _ in results.values()] == ["FAILED", "DELETED", "DELETED"]
+    assert "ACCESS_DENIED" in results["data/a b.parquet"][1]
+    store.refused.clear()
+    assert [outcome for outcome, _ in remove(store, found).values()] == ["DELETED", "GONE", "GONE"]
+
+
+def test_an_object_that_was_written_anew_stays(store):
+    found = candidates(store)
+    store.put("lake/db/t/data/a b.parquet", b"123456")
+    older = [one._replace(modified=one.modified - timedelta(minutes=1)) if "c%20" in one.location else one for one in found]
+    assert [outcome for outcome, _ in remove(store, older).values()] == ["CHANGED", "CHANGED", "DELETED"]
+
+
+def test_what_is_outside_of_the_allowed_locations_stays(store):
+    (other,) = listed(store, "s3://lake/db/t2")
+    (result,) = Remover(Scope([BASE]), store.properties).remove([Candidate(other.location, other.size, other.modified, BASE)])
+    assert result.outcome is Outcome.OUTSIDE
+    assert len(listed(store, "s3://lake/db/t2")) == 1

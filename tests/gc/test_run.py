@@ -1,0 +1,231 @@
+"""The folder of a run: states, datasets that appear whole, approvals, and a kill at every change of the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pytest
+
+from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from nessie_cli.gc import phases
+from nessie_cli.gc.applying import approve, need_approval
+from nessie_cli.gc.audit import Trail
+from nessie_cli.gc.run import Run, Runs, Settings, State
+from tests.gc.collected import TIME, Heap, clock, there
+from tests.gc.killing import Killed, killed_at
+
+SCHEMA = pa.schema([("n", pa.int64())])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Runs(tmp_path).new(Settings(store="memory:", reference_time=TIME), TIME)
+
+
+def rows(*numbers: int) -> pa.Table:
+    return pa.table({"n": pa.array(numbers, pa.int64())})
+
+
+def write(run: Run, name: str, *numbers: int) -> None:
+    with run.dataset(name).writing(SCHEMA) as writer:
+        for number in numbers:
+            writer(rows(number))
+
+
+def read(run: Run, name: str) -> list[int]:
+    return [record["n"] for record in run.dataset(name).records()]
+
+
+def test_runs_sort_by_time_and_are_found_by_their_first_letters(tmp_path):
+    runs = Runs(tmp_path / "runs")
+    assert runs.ids() == []
+    with pytest.raises(NotFound, match="there is no run yet"):
+        runs.open()
+    made = [runs.new(Settings(store="memory:", reference_time=TIME), when).id for when in (TIME.replace(year=2027), TIME, *[TIME] * 10)]
+    assert runs.ids() == [made[0], *reversed(made[1:])]
+    assert made[1] == "20260131T120000Z"
+    assert (runs.open().id, runs.open("2027").id, runs.open(made[1]).id) == (made[0], made[0], made[1])
+    with pytest.raises(InvalidInput, match="first letters of 11 runs"):
+        runs.open("2026")
+    with pytest.raises(NotFound, match="no run '1999'"):
+        runs.open("1999")
+
+
+def test_a_dataset_is_replaced_whole_or_not_at_all(run):
+    dataset = run.dataset("live")
+    assert not dataset.exists
+    with pytest.raises(InvalidInput, match="has no live yet"):
+        dataset.folder  # noqa: B018 - the error is the point
+    write(run, "live", 1, 2)
+    first = dataset.digest()
+    with pytest.raises(AttributeError), dataset.writing(SCHEMA) as writer:
+        writer(rows(3)), writer(None)
+    assert read(run, "live") == [1, 2]
+    assert dataset.digest() == first
+    write(run, "live", 3)
+    assert read(Runs(run.folder.parent).open(), "live") == [3]
+    assert dataset.digest() != first
+    assert [path.name for path in run.folder.iterdir() if path.is_dir()] == [dataset.folder.name]
+    write(run, "live")
+    assert (read(run, "live"), dataset.rows) == ([], 0)
+
+
+def test_a_dataset_that_was_damaged_is_named(run):
+    write(run, "live", 1)
+    (path,) = run.dataset("live").files
+    path.write_bytes(b"no Parquet")
+    with pytest.raises(InvalidInput, match=r"part-00000\.parquet: cannot be read"):
+        read(run, "live")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "input data was truncated"),
+        ('{"id": 7}', "expected"),
+        (None, "is gone"),
+    ],
+)
+def test_a_run_file_that_is_none_is_told_by_name(run, text, message):
+    path = run.folder / "run.json"
+    path.unlink() if text is None else path.write_text(text)
+    with pytest.raises((InvalidInput, NotFound), match=message) as caught, run.changing():
+        pass
+    assert "run.json" in caught.value.message
+
+
+def test_a_run_of_a_newer_format_is_refused(run):
+    path = run.folder / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+    with pytest.raises(InvalidInput, match="is of format 2"), run.changing():
+        pass
+
+
+def test_one_process_at_a_time_works_on_a_run(run):
+    again = Runs(run.folder.parent).open()
+    with run.changing(), pytest.raises(StoreUnavailable, match="another process is working on it"), again.changing():
+        pass
+    with again.changing():
+        pass
+
+
+def test_an_error_is_kept_and_gone_on_from(tmp_path):
+    heap = Heap(tmp_path)
+    run = heap.runs.new(heap.settings, TIME)
+
+    def fails(_marks: object) -> None:
+        raise StoreUnavailable("the store is away")
+
+    with run.changing(), pytest.raises(StoreUnavailable):
+        phases.mark(run, fails, clock)
+    found = heap.runs.open()
+    assert (found.info.state, found.info.error) == (State.FAILED, "the store is away")
+    with found.changing():
+        with pytest.raises(InvalidInput, match="has not been marked yet"):
+            phases.plan(found, dict, heap.settings, clock)
+        phases.mark(found, heap.mark, clock)
+        assert (found.info.state, found.info.error) == (State.MARKED, None)
+        with pytest.raises(InvalidInput, match="it has been marked"):
+            phases.mark(found, heap.mark, clock)
+
+
+def test_an_approval_counts_for_what_was_reviewed_and_nothing_else(tmp_path):
+    heap = Heap(tmp_path)
+    run = heap.planned()
+    with run.changing():
+        with pytest.raises(NotAllowed, match="nobody has approved it"):
+            need_approval(run)
+        with pytest.raises(NotAllowed, match="are not those with the digest 1234"):
+            approve(run, "Ann", TIME, "1234")
+        given = approve(run, "Ann", TIME, run.digest()[:8])
+        assert (given.by, given.candidates, given.bytes) == ("Ann", 5, 50)
+        assert need_approval(run) == given
+        with run.dataset("candidates").writing(SCHEMA) as writer:
+            writer(rows(1))
+        with pytest.raises(NotAllowed, match="are not those that Ann has approved"):
+            need_approval(run)
+
+
+@pytest.mark.parametrize("changed", [{"warehouse": ("/",)}, {"grace": 7}, {"default_cutoff": "1"}])
+def test_an_approval_counts_for_the_settings_that_were_reviewed(tmp_path, changed):
+    import msgspec
+
+    heap = Heap(tmp_path)
+    run = heap.approved()
+    run.update(settings=msgspec.structs.replace(run.info.settings, **changed))
+    with run.changing(), pytest.raises(NotAllowed, match="approve them again"):
+        need_approval(run)
+
+
+def test_another_plan_needs_another_approval(tmp_path):
+    heap = Heap(tmp_path)
+    run = heap.approved()
+    with run.changing():
+        phases.plan(run, lambda: heap.plan(run), heap.settings, clock)
+    assert run.approval() is None
+    with pytest.raises(NotAllowed, match="nobody has approved it"):
+        heap.apply(run)
+    assert all(there(heap.garbage))
+
+
+def test_a_run_that_was_applied_is_not_planned_again(tmp_path):
+    heap = Heap(tmp_path)
+    run = heap.approved()
+    heap.apply(run)
+    with run.changing(), pytest.raises(NotAllowed, match="begin a new one"):
+        phases.plan(run, lambda: heap.plan(run), heap.settings, clock)
+
+
+@pytest.fixture
+def memory_disk() -> Iterator[Path]:
+    """A folder in memory where the machine has such: nothing is waited for."""
+    shared = Path("/dev/shm")
+    with TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk):
+    """Before each change in turn, for its whole life: what was garbage is deleted in the end, what is live is there, and the trail says so."""
+    kills = 0
+    while True:
+        heap = Heap(memory_disk / str(kills), garbage=3)
+        done = False
+        with killed_at(kills, heap.folder) as death:
+            heap.go_on()
+            done = True
+        assert done == (death.changes <= kills)
+        run = heap.go_on()
+        assert run.info.state is State.APPLIED
+        assert there(heap.garbage) == [False] * 3
+        assert all(there(heap.kept))
+        told = [file["location"] for entry in Trail(run.audit_path).entries() if entry["event"] == "end" for file in entry["files"]]
+        assert sorted(told) == [str(path) for path in heap.garbage]
+        assert (run.info.counts["deleted"], run.info.counts["deletedBytes"]) == (3, 30)
+        if done:
+            break
+        kills += 1
+    assert kills > 20
+
+
+def test_the_trail_goes_on_behind_a_line_that_was_cut_off(tmp_path):
+    heap = Heap(tmp_path, garbage=1)
+    run = heap.approved()
+    run.audit_path.write_text('{"event":"begin","batch":1,"files":[{"location":"x","size":1}]}\n{"event":"en')
+    assert Trail(run.audit_path).begun() == {"x"}
+    heap.apply(run)
+    lines = [json.loads(line) for line in run.audit_path.read_text().splitlines()]
+    assert [(line["event"], line["batch"]) for line in lines] == [("begin", 1), ("begin", 2), ("end", 2)]
+
+
+def test_a_killed_process_raises_on_every_further_change(tmp_path):
+    with killed_at(1, tmp_path):
+        (tmp_path / "a").write_text("")
+        for name in ("b", "c"):
+            with pytest.raises(Killed):
+                (tmp_path / name).write_text("")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
