@@ -53,9 +53,11 @@ def test_the_workspace_goes_before_the_user(nessie, catalog) -> None:
     assert nessie("config", "get", "author", "--user").out == "Everywhere\n"
 
 
-def test_the_author_of_the_workspace_writes_its_commits(nessie, catalog, monkeypatch) -> None:
-    monkeypatch.delenv("NESSIE_AUTHOR")
+def test_the_author_of_the_workspace_writes_its_commits_unless_the_environment_names_one(nessie, catalog, monkeypatch) -> None:
     nessie("config", "set", "author", "Here <here@example.org>")
+    nessie("content", "put", "s", "--type", "delta-table", "--last-checkpoint", "c", "-m", "new")
+    assert catalog.repository.commit_at("main").meta.authors == ("Eva <eva@example.org>",)
+    monkeypatch.delenv("NESSIE_AUTHOR")
     nessie("content", "put", "t", "--type", "delta-table", "--last-checkpoint", "c", "-m", "new")
     assert catalog.repository.commit_at("main").meta.authors == ("Here <here@example.org>",)
 
