@@ -15,7 +15,7 @@ import pyarrow as pa
 from bench import corpus
 from bench.report import Line, interleaved, ratio_of_medians
 from nessie_cli.gc.marking import mark_contents
-from nessie_cli.gc.planning import differ, lots_of, scope_of
+from nessie_cli.gc.planning import differ, scope_of
 from nessie_cli.gc.run import Run, Runs, Settings
 from nessie_cli.gc.schemas import BASES, FINDINGS, LISTED, LIVE
 from nessie_cli.model import ContentKey, IcebergTable, Put, ReferenceType
@@ -127,7 +127,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     run = Runs(folder.parent).open(folder.name)
     scope = scope_of(run, run.info.settings, lambda _: None)
-    (taken,) = interleaved(1, lambda: differ(run, scope, lots_of(run), _silent))
+    (taken,) = interleaved(1, lambda: differ(run, scope, _silent))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, run.dataset("candidates").rows, taken[0])
 
 

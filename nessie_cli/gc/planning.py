@@ -7,11 +7,12 @@ has its place around it, or the place is not one of those that files may be dele
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from zlib import crc32
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
@@ -27,7 +28,7 @@ OUTSIDE = "OUTSIDE"
 LISTING = "LISTING"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
-"""Paths that are compared at a time, in some 100 MB; all are looked through once for each such lot."""
+"""Paths of live files that are compared at a time, in some 100 MB."""
 METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
 """How the names of metadata files end."""
 
@@ -78,7 +79,7 @@ def plan(run: Run, settings: Settings, properties: Properties, told: Told, *, pa
         scope = scope_of(run, settings, finding_into(findings))
         counts = _list(run, scope, properties, finding_into(findings), told)
         findings.flush()
-    found = differ(run, scope, lots_of(run, paths_at_once), told)
+    found = differ(run, scope, told, paths_at_once)
     return {"bases": len(scope.roots), **counts, **found}
 
 
@@ -187,49 +188,63 @@ def is_metadata(path: str) -> bool:
     return path.endswith(METADATA)
 
 
-def lots_of(run: Run, paths_at_once: int = PATHS_AT_ONCE) -> int:
-    """In how many lots the paths of a run are compared."""
-    return -(-max(run.marks().live.rows, run.dataset("listed").rows) // paths_at_once) or 1
-
-
-def differ(run: Run, scope: Scope, lots: int, told: Told) -> dict[str, int]:
-    """Write what is listed and neither live nor to be left alone. A number that is computed of a path says which lot it belongs to."""
-    listed, live = run.dataset("listed"), run.marks().live
+def differ(run: Run, scope: Scope, told: Told, paths_at_once: int = PATHS_AT_ONCE) -> dict[str, int]:
+    """Write what is listed and neither live nor to be left alone. What is listed is looked through once for each lot of live paths."""
+    listed = run.dataset("listed")
+    needed = _needed(listed, run.marks().live, paths_at_once, told)
     counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
     last = []
     with run.dataset("candidates").writing(CANDIDATES) as write:
         rows = Rows(CANDIDATES, write)
-        for lot in range(lots):
-            needed = set(_in_lot(live, lot, lots))
-            for path, location, size, modified, base in sorted(_not_needed(listed, needed, lot, lots)):
-                if not scope.is_free(path):
-                    counts["untouched"] += 1
-                elif not scope.is_old(modified):
-                    counts["young"] += 1
+        for path, location, size, modified, base in _not_needed(listed, needed):
+            if not scope.is_free(path):
+                counts["untouched"] += 1
+            elif not scope.is_old(modified):
+                counts["young"] += 1
+            else:
+                counts["candidates"] += 1
+                counts["candidateBytes"] += size
+                row = (path, location, size, modified, base, scope.owners.get(base, ()))
+                if is_metadata(path):
+                    last.append(row)
                 else:
-                    counts["candidates"] += 1
-                    counts["candidateBytes"] += size
-                    row = (path, location, size, modified, base, scope.owners.get(base, ()))
-                    if is_metadata(path):
-                        last.append(row)
-                    else:
-                        rows.add(*row)
-            told("lots compared", lot + 1, lots)
+                    rows.add(*row)
         for row in last:
             rows.add(*row)
         rows.flush()
     return counts
 
 
-def _in_lot(live: Dataset, lot: int, lots: int) -> Iterable[str]:
+def _needed(listed: Dataset, live: Dataset, paths_at_once: int, told: Told) -> list[Any]:
+    """For each batch of what is listed, which of its files are live: one bit for each."""
+    needed: list[Any] = []
+    compared, total = 0, live.rows
+    for lot in _lots(live, paths_at_once):
+        for number, batch in enumerate(listed.batches(["path"])):
+            found = pc.is_in(batch.column("path"), value_set=lot)
+            if number == len(needed):
+                needed.append(found)
+            else:
+                needed[number] = pc.or_(needed[number], found)
+        compared += len(lot)
+        told("live files compared", compared, total)
+    return needed
+
+
+def _lots(live: Dataset, paths_at_once: int) -> Iterator[Any]:
+    waiting: list[Any] = []
     for batch in live.batches(["path"]):
-        for path in batch.column("path").to_pylist():
-            if lots == 1 or crc32(path.encode()) % lots == lot:
-                yield path
+        paths = batch.column("path")
+        for first in range(0, len(paths), paths_at_once):
+            waiting.append(paths.slice(first, paths_at_once))
+            if sum(map(len, waiting)) >= paths_at_once:
+                yield pa.concat_arrays(waiting)
+                waiting.clear()
+    if waiting:
+        yield pa.concat_arrays(waiting)
 
 
-def _not_needed(listed: Dataset, needed: set[str], lot: int, lots: int) -> Iterator[tuple[Any, ...]]:
-    for batch in listed.batches(LISTED.names):
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if row[0] not in needed and (lots == 1 or crc32(row[0].encode()) % lots == lot):
-                yield row
+def _not_needed(listed: Dataset, needed: list[Any]) -> Iterator[tuple[Any, ...]]:
+    for number, batch in enumerate(listed.batches(LISTED.names)):
+        rest = batch.filter(pc.invert(needed[number])) if needed else batch
+        yield from zip(*(column.to_pylist() for column in rest.columns), strict=True)
