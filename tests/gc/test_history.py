@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nessie_cli import connect
+from nessie_cli import connect, create
 from nessie_cli.errors import CommitNotFound, NessieError
 from nessie_cli.gc.history import History, TableState
 from nessie_cli.gc.policies import Policies, policies
 from nessie_cli.model import NO_ANCESTOR, Content, DeltaLakeTable, IcebergTable, IcebergView, LogEntry, Put, Reference
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import Catalog, delete, put, table, view
+from tests.server.processes import started
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEP = timedelta(hours=1)
@@ -242,3 +243,16 @@ def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog
     catalog.commit("main", put("d", delta), put("t", table(1)))
     states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
     assert {(state.key, state.type) for state in states} == {("d", "DELTA_LAKE_TABLE"), ("t", "ICEBERG_TABLE")}
+
+
+def test_over_a_server_the_same_is_live_and_dead_as_in_its_store(tmp_path):
+    store = f"sqlite:///{tmp_path}/catalog.sqlite"
+    seed = random.randrange(2**32)
+    clock = Clock()
+    with create(store, clock=clock) as repository:
+        scribble(Catalog(repository), random.Random(seed))
+        chosen = policies("3", [("b.*[02468]", "PT20H")], clock.now)
+        here = list(History(repository, chosen).states())
+    with started("--store", store) as (_, url), connect(f"{url}/api/v2") as repository:
+        there = list(History(repository, chosen).states())
+    assert there == here, f"seed {seed}"
