@@ -25,7 +25,7 @@ class Marked(NamedTuple):
 
 
 class Heap:
-    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` are bases that cannot be read."""
+    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` bases cannot be read, `more` are further candidates."""
 
     def __init__(self, folder: Path, garbage: int = 5, live: int = 2) -> None:
         self.folder = folder
@@ -36,6 +36,7 @@ class Heap:
         self.kept = [self.write(f"data/live-{number}") for number in range(live)]
         self.live = {str(path) for path in self.kept}
         self.broken: list[str] = []
+        self.more: list[Listed] = []
 
     def write(self, name: str, text: str = "0123456789") -> Path:
         path = self.base / name
@@ -57,6 +58,7 @@ class Heap:
     def plan(self, run: Run) -> dict[str, int]:
         live = {row["path"] for row in run.dataset("live").records()}
         listed = [one for one in files_below(str(self.base), {}) if isinstance(one, Listed) and one.location not in live]
+        listed += self.more
         rows = [
             {"path": one.location, "location": one.location, "size": one.size, "modified": one.modified, "base": str(self.base)}
             for one in sorted(listed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc import applying
 from nessie_cli.gc.audit import Trail
+from nessie_cli.gc.listing import Listed
 from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
 from nessie_cli.gc.run import Run, State
 from tests.gc.collected import Heap, there
@@ -87,13 +89,15 @@ def test_a_store_that_fails_before_the_first_deletion_loses_nothing(heap):
 
 
 def test_what_cannot_be_deleted_is_told_and_tried_again(heap):
-    """A folder that is in the place of a file is no file; what is meant is a file that the system refuses to remove, which root never meets."""
+    """A name that the system refuses is what even root cannot delete."""
+    refused = heap.base / ("d" * 300) / "file"
+    heap.more = [Listed(str(refused), 1, datetime(2023, 1, 1, tzinfo=UTC))]
     run = heap.approved()
-    heap.garbage[1].unlink()
-    heap.garbage[1].mkdir()
-    applied = heap.apply(run)
-    assert there(heap.garbage) == [False, True, False, False, False]
-    assert applied.outcomes[Outcome.CHANGED] == 1
+    for _ in range(2):
+        applied = heap.apply(run)
+        assert (applied.outcomes[Outcome.FAILED], applied.outcomes[Outcome.DELETED], run.info.state) == (1, 5, State.PARTLY)
+        assert there(heap.garbage) == [False] * 5
+        assert kept(run) == {"file": "FAILED"}
 
 
 def test_a_dry_run_tells_and_deletes_nothing(heap):
