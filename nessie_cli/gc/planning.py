@@ -31,6 +31,8 @@ PATHS_AT_ONCE = 250_000
 """Paths of live files that are compared at a time, in some 100 MB."""
 METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
 """How the names of metadata files end."""
+CHECKSUM = r"/\.([^/]+)\.crc$"
+"""What Hadoop's local file system writes beside each file: it stays and goes with that."""
 
 Properties = Mapping[str, str]
 
@@ -221,7 +223,8 @@ def _needed(listed: Dataset, live: Dataset, paths_at_once: int, told: Told) -> l
     compared, total = 0, live.rows
     for lot in _lots(live, paths_at_once):
         for number, batch in enumerate(listed.batches(["path"])):
-            found = pc.is_in(batch.column("path"), value_set=lot)
+            whose = pc.replace_substring_regex(batch.column("path"), pattern=CHECKSUM, replacement=r"/\1")
+            found = pc.is_in(whose, value_set=lot)
             if number == len(needed):
                 needed.append(found)
             else:

@@ -23,7 +23,7 @@ from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.following import TRIES, Finding, Places, Rows, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.marking import Marked, Told, mark_contents
-from nessie_cli.gc.planning import METADATA, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
+from nessie_cli.gc.planning import CHECKSUM, METADATA, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import FINDINGS
 from nessie_cli.iceberg.files import Files
@@ -321,7 +321,10 @@ def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
     is_free = F.udf(lambda path: untouched.around(path) is None, BooleanType())
     owners = [(base, list(ids)) for base, ids in scope.owners.items()] or [("", [""])]
     of_base = F.broadcast(spark.createDataFrame(owners, "base string, content_ids array<string>"))
-    rest = listed.join(live, "path", "left_anti").withColumns({"free": is_free("path"), "old": F.col("modified") <= F.lit(scope.youngest)})
+    whose = F.regexp_replace(listed["path"], CHECKSUM, "/$1")
+    rest = listed.join(live, whose == live["path"], "left_anti").withColumns(
+        {"free": is_free("path"), "old": F.col("modified") <= F.lit(scope.youngest)}
+    )
     rest = rest.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         counts = rest.agg(

@@ -113,6 +113,18 @@ def test_what_is_younger_than_the_grace_period_stays(lake):
     assert sorted(Path(path).name for path in candidates(run)) == ["old", "young"]
 
 
+def test_a_checksum_of_hadoop_stays_and_goes_with_its_file(lake):
+    old = lake.create("t")
+    lake.on().drop_table("db.t")
+    table = lake.create("t")
+    for metadata in (old.metadata_location, table.metadata_location):
+        path = Path(metadata)
+        path.with_name(f".{path.name}.crc").write_text("crc")
+    found = {Path(path).name for path in candidates(lake.planned(lake.settings("1")))}
+    assert f".{Path(old.metadata_location).name}.crc" in found
+    assert f".{Path(table.metadata_location).name}.crc" not in found
+
+
 def test_places_outside_of_the_warehouses_are_told_and_left_alone(lake, tmp_path):
     table = lake.create("t")
     lake.create("elsewhere", **{"write.data.path": str(tmp_path / "warehouse-2")})

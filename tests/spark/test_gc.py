@@ -10,9 +10,14 @@ from typing import Any
 import pytest
 
 from nessie_cli.gc.run import Run
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.reachable import Kind, Walker
 from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Put
 from nessie_cli.spark.gc import gc_mark, gc_plan
-from tests.gc.lakes import ROWS, Shore, scribble, shore
+from tests.gc.lakes import ROWS, Shore, candidates, scribble, shore
+from tests.server.processes import started
+from tests.spark.iceberg import MISSING, RUNTIME
+from tests.spark.lakes import Server, Sql
 
 
 @pytest.fixture
@@ -77,3 +82,20 @@ def test_both_engines_find_the_same(spark, lake, tmp_path):
     assert names == sorted(names), "metadata files come last"
     schema = next(iter(on_spark.dataset("candidates").batches())).schema
     assert schema.field("modified").type == next(iter(local.dataset("candidates").batches())).schema.field("modified").type
+
+
+@pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
+@pytest.mark.parametrize(("version", "deletes"), [("2", Kind.POSITION_DELETES), ("3", Kind.DELETION_VECTORS)])
+def test_delete_files_of_spark_are_followed(spark, lake, version, deletes):
+    with started("--store", lake.uri) as (_, url):
+        sql = Sql(spark, Server(url, lake.uri, lake.warehouse), "v2")
+        sql("CREATE NAMESPACE db")
+        options = f"'format-version' = '{version}', 'write.delete.mode' = 'merge-on-read'"
+        sql(f"CREATE TABLE db.t TBLPROPERTIES ({options}) AS SELECT id FROM range(0, 10, 1, 1)")
+        sql("DELETE FROM db.t WHERE id = 2")
+    content = lake.repository.content("main", ContentKey(("db", "t")))
+    found = list(Walker(Files()).follow(content.metadata_location, content.snapshot_id))
+    assert deletes in {one.kind for one in found}
+    left = {path for path in lake.files() if not Path(path).name.startswith(".")} - {one.path for one in found}
+    assert {path.endswith(".metadata.json") for path in left} == {True}, "earlier metadata files, which no reader of the newest opens"
+    assert candidates(lake.planned(lake.settings())) == []
