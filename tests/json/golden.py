@@ -72,12 +72,12 @@ class Runner:
         nessie = Nessie(work, home, self._server)
         known = placeholders(work)
         for line in case.given:
-            nessie.ok(*_filled(line, known))
-        outcome = nessie(*_filled(case.run, known), env=case.env, stdin=case.stdin)
+            nessie.ok(*filled(line, known))
+        outcome = nessie(*filled(case.run, known), env=case.env, stdin=case.stdin)
         return outcome, named(outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, known["shared"])
 
 
-def _filled(line: str, known: Mapping[str, str]) -> list[str]:
+def filled(line: str, known: Mapping[str, str]) -> list[str]:
     """The words behind `nessie`; a case that has braces of its own (JSON) is left alone."""
     words = shlex.split(line)[1:]
     return [word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"]) for word in words]

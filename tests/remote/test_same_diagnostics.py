@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nessie_cli import connect
-from tests.json.golden import _filled, _named, case_of, document_of, every, read
+from tests.json.golden import case_of, document_of, filled, named, of_command_lines, read
 from tests.json.lake import STORE, Lakes, placeholders
 from tests.remote.listening import forward, listening
 from tests.server.serving import serving
@@ -24,7 +24,7 @@ def _meets_a_conflict(name: str) -> bool:
     return document["exit"] in (3, 5) or document["run"].startswith(("nessie status", "nessie diff", "nessie merge", "nessie transplant"))
 
 
-CASES = [name for name in every() if _meets_a_conflict(name)]
+CASES = [name for name in of_command_lines() if _meets_a_conflict(name)]
 NOT_IN_PLAIN_REST = {
     "errors/conflict-merge-rename": "renames are neither told nor followed",
 }
@@ -54,7 +54,7 @@ def test_a_conflict_looks_the_same_over_the_wire(lakes: Lakes, forker: Server, t
     names = dict(lakes.put(case.folder, work))
     nessie, known = Nessie(work, home, forker), placeholders(work)
     for line in case.given:
-        nessie.ok(*_filled(line, known))
+        nessie.ok(*filled(line, known))
     without = ("nessie-cli",) if plain else ()
     with (
         connect(str(work / STORE), who="tester") as repository,
@@ -62,9 +62,9 @@ def test_a_conflict_looks_the_same_over_the_wire(lakes: Lakes, forker: Server, t
         listening(lambda request: forward(server, request, without)) as url,
     ):
         (work / ".nessie" / "config.toml").write_text(f'store = "{url}/api/v2"\n')
-        outcome = nessie(*_filled(case.run, known), env=case.env, stdin=case.stdin)
+        outcome = nessie(*filled(case.run, known), env=case.env, stdin=case.stdin)
         paths = {str(work): "<folder>", str(home): "<home>", f"{url}/api/v2": "<server>"}
-        found = document_of(case, outcome._replace(**_named(outcome, names, paths, known["shared"])))
+        found = document_of(case, named(outcome, paths, names, known["shared"]))
     assert _lines(found) == _lines(golden)
 
 
