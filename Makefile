@@ -8,7 +8,7 @@
 #   make test-original  the repository contract over the original server, and both servers compared
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
-#   make bench   speed and size, as ratios measured in this run
+#   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
 #   make docs    write what is generated: completions, the manual, the transcript in README.md
 #   make clean   remove .venv and what tools have left behind
@@ -71,6 +71,7 @@ lint: .venv/.ready-dev .venv/.ready-spark
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
+	@$(MAKE) bench-serving
 
 bench-serving: .venv/.ready-dev
 	$(BIN)/python -m bench serving
