@@ -19,7 +19,7 @@ from nessie_cli.model import check_reference_name
 HEAD = "HEAD"
 _HASH = r"[0-9a-fA-F]{4,64}"
 _STEP = r"([~^])(\d*)|\*([^~^*]+)"
-_AGO = r"(\d+) *(second|minute|hour|day|week|month|year)s? +ago"
+_AGO = r"(\d+) *(second|minute|hour|day|week|month|year)s?(?: +ago)?"
 _YEAR_DIGITS = 8
 """Up to this many digits are a date (20260131), more are epoch milliseconds."""
 _MOST_DIGITS = 20
@@ -125,7 +125,7 @@ def parse_range(text: str, now: datetime | None = None) -> CommitRange | CommitS
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """An ISO instant (UTC where it names no zone), epoch milliseconds, `N hours ago`, `yesterday`, `now`; raises `InvalidInput`."""
+    """An ISO instant (UTC where it names no zone), epoch milliseconds, `N hours ago`, `N.hours`, `today` and its like; raises `InvalidInput`."""
     text = text.strip()
     now = now or datetime.now(UTC)
     if text in ("now", "today", "yesterday"):

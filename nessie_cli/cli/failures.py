@@ -57,7 +57,7 @@ def partly_done(failures: Sequence[errors.NessieError], call: Invocation) -> NoR
 def _report_usage(error: TyperException, call: Invocation) -> int:
     """A fault that the parser found. A group without a command answers with its whole help."""
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "nessie"
+    path = context.command_path if context else _path(call)
     message = _plainly(error.format_message().rstrip("."))
     # The parser's class for this has no public name.
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -68,14 +68,36 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
     from nessie_cli.cli.foreign_options import hint_for
 
     hint = hint_for(path, getattr(error, "option_name", None), message)
-    message = message.partition(" (Possible options")[0] if hint else message
-    _write(errors.InvalidInput(message[:1].lower() + message[1:]), call, hint or f"`{path} --help` shows what it takes")
+    message, _, near = message.partition(" (Possible options: ")
+    if near and not hint:
+        message += f"; did you mean {near.rstrip(')').replace(', ', ' or ')}?"
+    message = message[:1].lower() + message[1:]
+    shows = "lists the commands" if message.startswith("no such command") else "shows what it takes"
+    _write(errors.InvalidInput(message), call, hint or f"`{path} --help` {shows}")
     return 2
+
+
+def _path(call: Invocation) -> str:
+    """The command that was called, where the parser does not say for which one it speaks."""
+    from nessie_cli.cli.options import command_position
+    from nessie_cli.cli.registry import COMMANDS
+
+    position = command_position(call.argv)
+    words = ["nessie"]
+    table = COMMANDS
+    for word in call.argv[position:] if position is not None else ():
+        if word not in table:
+            break
+        words.append(word)
+        table = table[word].children or {}
+    return " ".join(words)
 
 
 _PARSERS_WORDS = (
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"more words than it takes: \1"),
     (r"is not a valid int(?:eger)?(?: range)?$", "is no whole number"),
+    (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
+    (r"is not in the range (-?\d+)<=x<=(-?\d+)$", r"must be from \1 to \2"),
 )
 """What the parser says in the words of a programmer, and how it is said here."""
 

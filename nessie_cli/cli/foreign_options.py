@@ -9,6 +9,7 @@ _MOVES = "`nessie branch -f BRANCH REV` moves a branch, `nessie undo` takes its 
 _NO_REMOTE = "branches are where the store is; nothing is tracked or copied"
 _ONE_LOG = "`nessie log -n 1 --stat REV` and its like show one commit in these forms"
 _STAGED = "`nessie status` shows what is staged, `nessie status --json` all of it; `nessie diff A B` compares revisions"
+_SETTINGS = "`nessie config list` shows what is set, `nessie config set KEY VALUE` sets it"
 _LINES = "out of a terminal `nessie status` is the same plain text always; --json is for programs"
 
 SAID: Mapping[str, Mapping[str, str]] = {
@@ -82,7 +83,11 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "--cached": _STAGED,
         "--staged": _STAGED,
         "--name-only": "--name-status tells the keys that differ",
-        "--quiet": "--exit-code tells by the exit code whether anything differs",
+        "--numstat": "--stat tells which fields differ, and counts",
+        "--shortstat": "--stat tells which fields differ, and counts",
+        "--word-diff": "what differs is told field by field anyway; --color always",
+        "--color-words": "what differs is told field by field anyway; --color always",
+        "--merge-base": "A...B starts at the merge base",
     },
     "show": dict.fromkeys(("--stat", "--name-status", "--name-only", "--oneline", "--format", "--pretty", "-s", "--no-patch"), _ONE_LOG),
     "log": {
@@ -90,6 +95,12 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "-G": "--filter CEL looks into operations: \"operations.exists(op, op.name == 'orders')\"",
         "--follow": "`nessie content history KEY` follows a content through its renames",
         "--name-only": "--name-status tells the keys of each commit",
+        "--shortstat": "--stat counts what each commit changed",
+        "--numstat": "--stat counts what each commit changed",
+        "--abbrev-commit": "hashes are short on a terminal and whole elsewhere; --format '%h %s' chooses",
+        "--not": "A..B leaves out of B what A has",
+        "--left-right": "A..B shows one side of A...B, B..A the other",
+        "--cherry-mark": "A..B shows one side of A...B, B..A the other",
         "--date": "times are relative on a terminal and ISO elsewhere; --format '%ad %s' chooses",
         "--branches": "--all shows the commits of every branch and tag",
         "--tags": "--all shows the commits of every branch and tag",
@@ -103,10 +114,15 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "-b": "--default-branch NAME names it",
         "--initial-branch": "--default-branch NAME names it",
     },
-    "config": {"--system": "--user is for your own settings", "-e": "`nessie config list` shows what is set"},
+    "config": {"--system": "--user is for your own settings", "-e": _SETTINGS, "--edit": _SETTINGS, "--get-regexp": _SETTINGS},
     "blame": {"-L": "`nessie blame PREFIX` shows the last commit of each key at and below it"},
 }  # fmt: skip
 """By command, and by option."""
+_EVERYWHERE: Mapping[str, str] = {"--no-color": "--color never is how it is said here, and NO_COLOR=1 in the environment"}
+_OF_ROOT: Mapping[str, str] = {
+    "-c": "`nessie config set KEY VALUE` keeps a setting; for one call there are options and variables of the environment",
+    "-p": "long listings go through the pager anyway, on a terminal; NESSIE_PAGER says which",
+}
 _SAME = {"transplant": "cherry-pick"}
 _WITHOUT_SOURCE = "--source REV says which state comes back; `nessie reset KEY` takes out what is staged for a key"
 
@@ -117,4 +133,5 @@ def hint_for(path: str, option: str | None, message: str) -> str:
     if option is None:
         return _WITHOUT_SOURCE if command == "restore" and "--source" in message else ""
     name, _, _ = option.partition("=")
-    return SAID.get(_SAME.get(command, command), {}).get(name, "")
+    said = _OF_ROOT if command == "nessie" else SAID.get(_SAME.get(command, command), {})
+    return said.get(name) or _EVERYWHERE.get(name, "")

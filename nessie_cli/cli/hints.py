@@ -9,6 +9,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.suggestions import did_you_mean
 from nessie_cli.model import ContentKey
 
+_OF_REFLOG = "`nessie reflog REF` lists where a reference was; REF@HASH is it there, and REF*yesterday goes back in time"
 MOST_NAMES = 10_000
 """How many names are compared with a mistyped one before the search gives up."""
 
@@ -27,7 +28,7 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
         return list(hints_for_unknown(error, call))
     if isinstance(error, errors.DamagedObject):
         return ["`nessie fsck` lists everything that is damaged"]
-    return []
+    return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
 
 
 def _of_pynessie() -> list[str]:
@@ -68,5 +69,7 @@ def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:
         return []
     if error.name in known:
         return [f"{call.head} has it"]
+    if isinstance(error, errors.ReferenceNotFound) and (here := error.name.partition("/")[2]) in known:
+        return [f"'{here}' is what it is called: branches are where the store is, none of them is a copy"]
     found = did_you_mean(error.name, known)
     return [found.removeprefix("; ").capitalize()] if found else []

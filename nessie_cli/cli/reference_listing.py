@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PATTERN = frozenset("*?[")
 """No reference name holds these: a word with one of them is a pattern."""
 SORTS = ("name", "time", "ahead", "behind")
+_SORTS_OF_GIT = {"refname": "name", "v:refname": "name", "version:refname": "name"} | dict.fromkeys(("committerdate", "creatordate"), "time")
 _PAGE = 64
 _EXPENSIVE = ("time", "ahead", "behind")
 
@@ -148,6 +149,7 @@ def _order(sort: str | None) -> tuple[str, bool] | None:
     if sort is None:
         return None
     key = sort.removeprefix("-")
+    key = _SORTS_OF_GIT.get(key, key)
     if key not in SORTS:
         from nessie_cli.cli.suggestions import did_you_mean
 

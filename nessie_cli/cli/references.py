@@ -70,7 +70,8 @@ def work_on_references(call: Invocation, type_: ReferenceType, wishes: Wishes) -
 
 def _words(wishes: Wishes, least: int, most: int, usage: str) -> list[str]:
     if not least <= len(wishes.words) <= most:
-        raise InvalidInput(f"{len(wishes.words)} names given, expected: {usage}")
+        count = len(wishes.words)
+        raise InvalidInput(f"{count} name{'' if count == 1 else 's'} given, expected: {usage}")
     return wishes.words
 
 
@@ -83,7 +84,7 @@ def _list(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
 
 def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     if wishes.expected_hash is not None:
-        raise InvalidInput("--expected-hash (-c) is for -d, -m and -f; `NEW OLD` makes one where another stands")
+        raise InvalidInput(f"--expected-hash (-c) is for -d, -m and -f; `nessie {type_.lower()} NEW OLD` makes one where another stands")
     name, *start = _words(wishes, 1, 2, "NAME [START]")
     if wishes.hash_on_ref:
         start = [f"{start[0] if start else call.reference_name()}@{wishes.hash_on_ref}"]

@@ -62,10 +62,11 @@ def _values_last(words: Words) -> Words:
 
 
 def _stash(words: Words) -> Words:
-    """`stash` alone pushes, and so does git's older `stash save MSG`."""
+    """`stash` alone pushes, and so does git's older `stash save MSG`; `stash@{1}` is the one with this number."""
     if words[:1] == ["save"]:
         message = " ".join(word for word in words[1:] if not word.startswith("-"))
         return ["push", *(word for word in words[1:] if word.startswith("-")), *(["-m", message] if message else [])]
+    words = [word[7:-1] if word.startswith("stash@{") and word.endswith("}") else word for word in words]
     return ["push", *words] if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")) else words
 
 
@@ -88,8 +89,10 @@ _REVISION_OPTIONS = frozenset({"--merged", "--no-merged", "--contains", "--no-co
 
 
 def _listing(words: Words) -> Words:
-    """`--merged` and its like without a revision mean the current reference."""
+    """`--merged` and its like without a revision mean the current reference; a deletion by force is one that does not ask."""
     found: Words = []
+    if {"-d", "--delete"} & set(words) and {"-f", "--force"} & set(words):
+        words = ["-D", *(word for word in words if word not in ("-d", "--delete", "-f", "--force"))]
     for position, word in enumerate(words):
         found.append(word)
         if word in _REVISION_OPTIONS:
@@ -136,6 +139,7 @@ def _reflog(words: Words) -> Words:
 MEANT_ANYWAY: Mapping[str, Sequence[str]] = {
     "branch": ("-a", "--all", "-r", "--remotes"),
     "commit": ("-a", "--all"),
+    "fsck": ("--full", "--strict"),
     "log": ("--decorate",),
     "merge": ("--no-ff", "--no-edit", "--commit"),
     "revert": ("--no-edit",),

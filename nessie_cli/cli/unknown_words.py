@@ -36,7 +36,6 @@ ELSEWHERE: Mapping[str, str] = {
     "mv": "content rename",
     "name-rev": "branch --contains REV",
     "put": "content put",
-    "rebase": "transplant",
     "remote": "config get store",
     "remote add": "config set store URL",
     "remote set-head": "switch",
@@ -53,6 +52,7 @@ ELSEWHERE: Mapping[str, str] = {
     "show-ref": "branch -l` or `nessie tag -l",
     "symbolic-ref": "branch --show-current",
     "unstage": "reset",
+    "update-ref": "branch -f NAME TARGET",
     "use": "switch",
     "view": "content show",
     "whatchanged": "log --stat",
@@ -71,6 +71,7 @@ NOT_HERE: Mapping[str, str] = {
     "notes": "a commit takes properties: `nessie commit --property K=V`",
     "pull": _NOTHING_TO_COPY,
     "push": _NOTHING_TO_COPY,
+    "rebase": "a commit stays where it is; `nessie merge main` takes over what is there, `nessie transplant main..BRANCH --onto NEW` repeats commits",
     "submodule": _NOTHING_TO_COPY,
     "worktree": "a folder in which `nessie init --store URL` was run is a workspace of its own on the same store",
 }

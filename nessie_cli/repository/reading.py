@@ -200,5 +200,5 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
 def existing_commit(objects: Objects, id_: Id) -> Commit:
     """A stored commit; raises `CommitNotFound` for the empty history."""
     if id_ == NO_COMMIT:
-        raise CommitNotFound("the history is empty: there is no commit", NO_ANCESTOR)
+        raise CommitNotFound("this is the beginning of the history: there is no commit", NO_ANCESTOR)
     return objects.commit(id_)

@@ -59,6 +59,13 @@ def test_the_exit_code_tells_scripts(nessie, sides) -> None:
     assert nessie("diff", "v1", "feature").code == 0
 
 
+def test_quiet_is_git_s_nothing_is_printed_and_the_exit_code_tells(nessie, sides) -> None:
+    assert nessie("diff", "v1", "feature", "--quiet") == (1, "", "")
+    assert nessie("-q", "diff", "v1", "feature", "--stat") == (1, "", "")
+    assert nessie("diff", "v1", "v1", "--quiet") == (0, "", "")
+    assert nessie("diff", "v1", "feature", "--quiet", "--json") == nessie("diff", "v1", "feature", "--json"), "a document is no remark"
+
+
 def test_json_has_the_shape_of_rest(nessie, sides) -> None:
     found = nessie("diff", "v1", "feature", "--json").json
     assert found["hasMore"] is False

@@ -95,6 +95,10 @@ TYPED = {
     "stash -u": "put aside",
     "stash save half done": "put aside",
     "tag -D v1": "deleted tag v1",
+    "branch -d -f feature": "deleted branch feature",
+    "branch --sort=-committerdate": "main\t",
+    "tag --sort=-v:refname": "v1\t",
+    "fsck --full": "clean",
     "-v": "nessie 0",
     "-V": "nessie 0",
 }
@@ -137,7 +141,7 @@ TOLD = {
     "describe --tags": "nessie tag --merged REV",
     "ls-tree -r HEAD": "nessie content list --at REV",
     "cat-file -p HEAD": "nessie content show KEY",
-    "rebase -i main": "nessie transplant",
+    "rebase -i main": "`nessie transplant main..BRANCH --onto NEW` repeats commits",
     "merge-base a b": "nessie diff A...B",
     "add -A": "nessie content put",
     "rm db.orders": "nessie content delete",
@@ -146,7 +150,7 @@ TOLD = {
     "worktree list": "nessie init --store URL",
     "stash clear": "nessie stash drop",
     "branch -M a b": "nessie branch -m OLD NEW",
-    "branch -c main copy": "`NEW OLD` makes one",
+    "branch -c main copy": "`nessie branch NEW OLD` makes one",
     "branch -u origin/main": "nothing is tracked",
     "commit --amend": "nessie undo",
     "commit --amend --no-edit": "nessie undo",
@@ -171,6 +175,17 @@ TOLD = {
     "revert --abort": "nothing is ever half done",
     "show --stat": "nessie log -n 1 --stat REV",
     "status --porcelain": "--json is for programs",
+    "checkout HEAD": "nessie switch",
+    "diff --numstat main": "--stat tells which fields differ",
+    "log --not main": "A..B leaves out of B",
+    "log --no-color": "--color never",
+    "log -n": "`nessie log --help` shows",
+    "log -n -1": "-1 must be 0 or more",
+    "log --onelin": "; did you mean --jsonl or --oneline?",
+    "log main@{1}": "`nessie reflog REF` lists where a reference was",
+    "tag -f v1": "1 name given",
+    "update-ref refs/heads/x HEAD": "nessie branch -f NAME TARGET",
+    "-c user.name=x log": "nessie config set KEY VALUE",
     "switch --detach main~1": "nessie switch -c NAME REV",
     "switch main~1": "nessie switch -c NAME 'main~1'",
     "switch HEAD": "nessie switch -c NAME 'HEAD'",
@@ -192,6 +207,27 @@ def test_what_git_users_type_and_is_called_otherwise_is_told_in_one_line(daily, 
 def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> None:
     ran = daily("log", "db.orders")
     assert (ran.code, ran.err.splitlines()[1]) == (4, "db.orders is a key; keys stand behind --: `-- db.orders`")
+
+
+def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
+    ran = daily("log", "origin/feature")
+    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is what it is called")) == (4, True), ran
+
+
+def test_batches_that_are_put_aside_are_numbered_as_in_git_as_well(daily) -> None:
+    assert daily("stash").code == 0
+    assert "1: 1 batch was put aside" in daily("stash", "pop", "stash@{1}").err
+    assert daily("stash", "show", "stash@{0}").code == 0
+    assert daily("stash", "pop", "stash@{0}").code == 0
+
+
+def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> None:
+    assert daily("reset").code == daily("merge", "feature").code == 0
+    before = daily("log", "--json").out
+    ran = daily("revert", "-m", "1", "HEAD")
+    assert (ran.code, "-m gives the message here" in ran.err, daily("log", "--json").out) == (2, True, before)
+    assert daily("revert", "HEAD").code == 0
+    assert daily("revert", "-m", "1", "HEAD").code == 0, "of no merge"
 
 
 def test_every_option_that_is_told_about_is_none_of_ours() -> None:

@@ -35,11 +35,12 @@ def diff(
     stat: Annotated[bool, typer.Option("--stat", help="Only which fields differ.")] = False,
     name_status: Annotated[bool, typer.Option("--name-status", help="Only keys: A created, M updated, D deleted, R renamed.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="Also what the metadata files of Iceberg contents say: columns, rows, files.")] = False,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs; with -q print nothing.")] = False,
 ) -> None:
     """Show the contents that differ between two revisions, field by field.
 
-    A..B is the same as A B; A...B starts at their merge base. Out of a terminal a line is: change, key, field, before, after.
+    A..B is the same as A B; A...B starts at their merge base. Out of a terminal a line is: change, key, field, before, after. As in git, -q prints
+    nothing and means --exit-code; a document that --json asks for is printed all the same.
     """
     call = Invocation.of(ctx)
     if deep and (stat or name_status):
@@ -49,6 +50,9 @@ def diff(
     before, after = (CommitSpec(None, side.hash) for side in sides)
     changes = _changes(call, before, after, prefixes, deep=deep)
     first = list(islice(changes, 1))
+    if call.options.quiet and not call.wants_json:
+        # As in git: who wants nothing printed asks by the exit code.
+        raise typer.Exit(DIFFERENCES_FOUND if first else 0)
     changes = chain(first, changes)
     if call.wants_json:
         references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}

@@ -11,6 +11,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.reverting import batch_of, taken_back
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.workspace.batch import Batch
@@ -44,6 +45,7 @@ def revert(
     branch = call.reference_name()
     head = head_of_branch(call.repository(), branch)
     what = taken_back(call, revision)
+    _refuse_parent(call, message, what.last)
     batch = batch_of(call.repository(), what, head, tuple(map(ContentKey.parse, ours or ())), tuple(map(ContentKey.parse, theirs or ())))
     if no_commit:
         _stage(call, batch, branch)
@@ -54,6 +56,12 @@ def revert(
     text = message_of(message, None) or what.message
     result = submit(call.repository(), batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
     print_committed(call, Submitted(result, len(batch.keys)), branch)
+
+
+def _refuse_parent(call: Invocation, message: list[str] | None, commit: str) -> None:
+    """Raise `InvalidInput` for the `-m 1` of git, which says there against which parent a merge is taken back."""
+    if message and message[0].isdecimal() and len(call.repository().commit_at(CommitSpec(None, commit)).meta.parents) > 1:
+        raise InvalidInput(f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word")
 
 
 def _stage(call: Invocation, batch: Batch, branch: str) -> None:

@@ -64,7 +64,7 @@ class RemoteHistory(RemoteReferences):
         """See `Repository`."""
         found = self._hash(revision)
         if found == NO_ANCESTOR:
-            raise CommitNotFound("the history is empty: there is no commit", NO_ANCESTOR)
+            raise CommitNotFound("this is the beginning of the history: there is no commit", NO_ANCESTOR)
         return self._log_page(found, 1, operations=True)[0]
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
