@@ -59,3 +59,15 @@ class Counts(Struct):
     contents: int = 0
     with_files: int = 0
     files: int = 0
+
+    def add(self, audited: Audited) -> None:
+        """Count one content."""
+        self.contents += 1
+        self.with_files += audited.files > 0
+        self.files += audited.files
+
+    def add_all(self, other: Counts) -> None:
+        """Count what another count has."""
+        self.contents += other.contents
+        self.with_files += other.with_files
+        self.files += other.files

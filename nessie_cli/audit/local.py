@@ -33,19 +33,12 @@ def findings(entries: Iterable[Entry], counts: Counts, progress: Progress | None
         return audit_content(entry.key, entry.content, files) if entry.content else Audited(entry.key, entry.content_id)
 
     for audited in each(entries, audit, progress):
-        count(audited, counts)
+        counts.add(audited)
         yield from audited.findings
         if audited.uuid is not None:
             holders.setdefault(audited.uuid, []).append((audited.key, audited.content_id))
     shared = (finding for uuid, found in holders.items() for finding in shared_uuid(uuid, found))
     yield from sorted(shared, key=lambda finding: finding.key)
-
-
-def count(audited: Audited, counts: Counts) -> None:
-    """Count one content."""
-    counts.contents += 1
-    counts.with_files += audited.files > 0
-    counts.files += audited.files
 
 
 def each(items: Iterable[S], work: Callable[[S], T], progress: Progress | None = None) -> Iterator[T]:

@@ -72,3 +72,13 @@ def sizes(found: Iterable[Size], most: int) -> Sizes:
     readable = [size for size in every if size.problem is None]
     rows, files, total = (sum(getattr(size, name) or 0 for size in readable) for name in ("rows", "files", "bytes"))
     return Sizes(len(every), len(every) - len(readable), rows, files, total, tuple(nsmallest(most, readable, key=lambda size: size.rank)))
+
+
+def together(parts: Iterable[Sizes], most: int) -> Sizes:
+    """The sums of several parts of a state, each with the largest of its own tables."""
+    every = list(parts)
+    number, unreadable, rows, files, total = (
+        sum(getattr(part, name) for part in every) for name in ("tables", "unreadable", "rows", "files", "bytes")
+    )
+    largest = nsmallest(most, (size for part in every for size in part.largest), key=lambda size: size.rank)
+    return Sizes(number, unreadable, rows, files, total, tuple(largest))

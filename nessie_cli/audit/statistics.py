@@ -6,7 +6,7 @@ likes: commits anywhere, operations so that those on one key are together, newes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import NamedTuple
@@ -84,14 +84,22 @@ class CommitCount:
         self.authors: dict[str, Commits] = {}
         self.days: dict[str, Commits] = {}
 
-    def add(self, author: str, time: datetime) -> None:
+    def add(self, meta: CommitMeta) -> None:
         """Count one commit."""
-        self.add_all(author, day_of(time), Commits(1, time, time))
+        time = time_of(meta)
+        self._add(self.authors, author_of(meta), Commits(1, time, time))
+        self._add(self.days, day_of(time), Commits(1, time, time))
 
-    def add_all(self, author: str, day: str, commits: Commits) -> None:
-        """Count some commits of an author on one day."""
-        self.authors[author] = self.authors.get(author, _NO_COMMITS) + commits
-        self.days[day] = self.days.get(day, _NO_COMMITS) + commits
+    def add_all(self, other: CommitCount) -> None:
+        """Count those of another count as well."""
+        for author, commits in other.authors.items():
+            self._add(self.authors, author, commits)
+        for day, commits in other.days.items():
+            self._add(self.days, day, commits)
+
+    @staticmethod
+    def _add(to: dict[str, Commits], name: str, commits: Commits) -> None:
+        to[name] = to.get(name, _NO_COMMITS) + commits
 
 
 _NO_COMMITS = Commits()
@@ -209,11 +217,9 @@ def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> Hist
     """
     count, churn = CommitCount(), Churn()
     for entry in log:
-        time = time_of(entry.meta)
-        count.add(author_of(entry.meta), time)
-        # Operations are told deletions first: a key that is made anew was deleted before.
-        for operation in reversed(entry.operations or ()):
-            churn.add(operation.key, Step(entry.hash, time, operation.content.type_name if isinstance(operation, Put) else None))
+        count.add(entry.meta)
+        for key, step in steps_of(entry):
+            churn.add(key, step)
     start, types = _NO_CHANGES, {}
     for found in before:
         start += there_is(found.type)
@@ -221,6 +227,14 @@ def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> Hist
             types[found.key] = found.type
     keys = churn.end(types)
     return assembled(count, churn.days, start, KeyList(len(keys), keys), most)
+
+
+def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, Step]]:
+    """The operations of a commit, newest first."""
+    time = time_of(entry.meta)
+    # Operations are told deletions first: a key that is made anew was deleted before.
+    for operation in reversed(entry.operations or ()):
+        yield operation.key, Step(entry.hash, time, operation.content.type_name if isinstance(operation, Put) else None)
 
 
 class KeyList(NamedTuple):

@@ -22,15 +22,18 @@ EngineOption = Annotated[Engine, typer.Option("--engine", case_sensitive=False, 
 
 
 @contextmanager
-def spark_session(call: Invocation) -> Iterator[Any]:
-    """A session of Spark for this command, its own or the one of the program that calls it; what fails in it is one error of ours."""
+def spark_session(call: Invocation, *, brief: bool = False) -> Iterator[Any]:
+    """A session of Spark for this command, its own or the one of the program that calls it; what fails in it is one error of ours.
+
+    `brief` is for commands whose work is done by the Python of tasks, and not by Spark's Java.
+    """
     from importlib.util import find_spec
 
     from nessie_cli.workspace.environment import spark_for_this_python
 
     if find_spec("pyspark") is None:
         raise InvalidInput("--engine spark: PySpark is not installed; install nessie-cli[spark]")
-    spark_for_this_python()
+    spark_for_this_python(brief=brief)
     from nessie_cli.spark import session
 
     with call.at_work("working with Spark") as tell, session("nessie", tell) as spark:

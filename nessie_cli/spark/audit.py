@@ -2,53 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark import RDD, StorageLevel
+from pyspark.sql import SparkSession
 
 from nessie_cli.audit.checks import shared_uuid
-from nessie_cli.audit.findings import Counts, Finding, FindingKind
+from nessie_cli.audit.findings import Audited, Counts, Finding, Holder
 from nessie_cli.model import ContentKey
+from nessie_cli.repository.base import Repository
+from nessie_cli.spark.examining import audits
+from nessie_cli.spark.jobs import ranges, spread
+from nessie_cli.spark.states import SomeKeys
 
 CONTENTS_PER_TASK = 500
 """A content costs some requests to a file system, so the pieces are small."""
+_PARTS_AT_ONCE = 16
+"""Parts whose findings the driver holds at a time."""
 
 
-def audited(spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts) -> Iterator[Finding]:
+def audited(spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts) -> Generator[Finding]:
     """What is wrong with the contents of a commit, or those below `prefix`: what `audit.local.findings` finds, in the same order.
 
-    `counts` is complete before the first of them is told. Memory of the driver: a page of findings.
+    `counts` is complete before the first of them is told. Memory of the driver: the findings about some thousand contents.
     """
-    checked = examined(spark, url, at, "audit", prefix).select("elements", "content_id", "uuid", "files", "findings").persist(StorageLevel.DISK_ONLY)
+
+    def plan(repository: Repository) -> list[SomeKeys]:
+        return ranges(repository, SomeKeys(None, at, prefix=prefix), CONTENTS_PER_TASK)
+
+    checked = spread(spark, url, "audit", plan, _audited).persist(StorageLevel.DISK_ONLY)
     try:
-        sums = checked.agg(F.count("*"), F.count(F.when(F.col("files") > 0, 1)), F.coalesce(F.sum("files"), F.lit(0))).first()
-        assert sums is not None
-        counts.contents, counts.with_files, counts.files = (int(value) for value in sums)
-        for row in checked.where(F.size("findings") > 0).orderBy("elements").toLocalIterator():
-            yield from _findings(row)
-        yield from sorted(_shared(checked), key=lambda finding: finding.key)
+        parts = checked.mapPartitions(_summed).collect()
+        for part in parts:
+            counts.add_all(part)
+        wrong = [number for number, part in enumerate(parts) if part.wrong]
+        for first in range(0, len(wrong), _PARTS_AT_ONCE):
+            yield from spark.sparkContext.runJob(checked, _findings, wrong[first : first + _PARTS_AT_ONCE])
+        if sum(part.uuids for part in parts) > 1:
+            yield from sorted(_shared(checked), key=lambda finding: finding.key)
     finally:
         checked.unpersist()
 
 
-def examined(spark: SparkSession, url: str, at: str, table: str, prefix: ContentKey | None = None) -> DataFrame:
-    """A table about the files of a commit's contents, cut for work that waits for them."""
-    options: dict[str, str | int] = {"url": url, "table": table, "ref": f"@{at}", "rowsPerPartition": CONTENTS_PER_TASK}
-    if prefix is not None:
-        options["prefix"] = str(prefix)
-    return spark.read.format("nessie").options(**options).load()
+class _Part(Counts):
+    """What was looked at by one task, how many of it is wrong, and how many call themselves by a uuid."""
+
+    wrong: int = 0
+    uuids: int = 0
 
 
-def _findings(row: Row) -> Iterator[Finding]:
-    key = ContentKey(tuple(row["elements"]))
-    for item in row["findings"]:
-        yield Finding(FindingKind(item["kind"]), key, row["content_id"], item["where"], item["message"])
+def _audited(repository: Repository, part: SomeKeys) -> Iterator[Audited]:
+    return (found for _, found in audits(repository, part))
 
 
-def _shared(checked: DataFrame) -> Iterator[Finding]:
-    holders = F.sort_array(F.collect_list(F.struct("elements", "content_id"))).alias("holders")
-    grouped = checked.where("uuid is not null").groupBy("uuid").agg(holders).where(F.size("holders") > 1)
-    for row in grouped.toLocalIterator():
-        yield from shared_uuid(row["uuid"], [(ContentKey(tuple(item["elements"])), item["content_id"]) for item in row["holders"]])
+def _summed(found: Iterable[Audited]) -> Iterator[_Part]:
+    part = _Part()
+    for item in found:
+        part.add(item)
+        part.wrong += bool(item.findings)
+        part.uuids += item.uuid is not None
+    yield part
+
+
+def _findings(found: Iterable[Audited]) -> list[Finding]:
+    return [finding for item in found for finding in item.findings]
+
+
+def _shared(checked: RDD[Audited]) -> Iterator[Finding]:
+    holders = checked.flatMap(_held).groupByKey().mapValues(sorted).filter(_several)
+    for uuid, found in holders.collect():
+        yield from shared_uuid(uuid, found)
+
+
+def _held(found: Audited) -> list[tuple[str, Holder]]:
+    return [] if found.uuid is None else [(found.uuid, (found.key, found.content_id))]
+
+
+def _several(held: tuple[str, list[Holder]]) -> bool:
+    return len(held[1]) > 1

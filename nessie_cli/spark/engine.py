@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from nessie_cli.errors import NessieError
 from nessie_cli.model.progress import Progress
 from nessie_cli.spark.failures import failure_of
-from nessie_cli.spark.source import register
 
 _SHUFFLES = "spark.sql.shuffle.partitions"
 _PACE = 0.5
@@ -30,7 +29,6 @@ def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
         running = SparkSession.getActiveSession()
         spark = running or _made(name)
         try:
-            register(spark)
             with _watched(spark, tell) if tell else nullcontext():
                 yield spark
         finally:

@@ -43,27 +43,36 @@ SIZES_SCHEMA = StructType(
 )
 
 
-def _audit_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def audits(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Audited]]:
+    """What is wrong with the files of the contents of a piece."""
     files = Files()
 
     def audit(entry: Entry) -> tuple[Entry, Audited]:
         assert entry.content
         return entry, audit_content(entry.key, entry.content, files)
 
-    for entry, found in each(entries_of(repository, part), audit):
-        findings = [{"kind": item.kind.value, "where": item.where, "message": item.message} for item in found.findings]
-        yield (*_entry(part, entry), found.uuid, found.files, findings)
+    return each(entries_of(repository, part), audit)
 
 
-def _size_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def measured(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Size]]:
+    """How large the Iceberg tables of a piece are."""
     files = Files()
 
     def measure(entry: Entry) -> tuple[Entry, Size]:
         assert isinstance(entry.content, IcebergTable)
         return entry, size_of_table(entry.key, entry.content, files)
 
-    tables = (entry for entry in entries_of(repository, part) if isinstance(entry.content, IcebergTable))
-    for entry, size in each(tables, measure):
+    return each((entry for entry in entries_of(repository, part) if isinstance(entry.content, IcebergTable)), measure)
+
+
+def _audit_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+    for entry, found in audits(repository, part):
+        findings = [{"kind": item.kind.value, "where": item.where, "message": item.message} for item in found.findings]
+        yield (*_entry(part, entry), found.uuid, found.files, findings)
+
+
+def _size_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+    for entry, size in measured(repository, part):
         yield (*_entry(part, entry), size.rows, size.files, size.bytes, size.problem)
 
 

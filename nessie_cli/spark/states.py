@@ -67,6 +67,10 @@ class SomeKeys(Struct, frozen=True):
             return KeyRange(prefix=self.prefix)
         return KeyRange(minimum=self.above or self.prefix, maximum=self.upto)
 
+    def cut(self, cuts: Iterable[ContentKey]) -> list[SomeKeys]:
+        """The same keys in pieces, each up to a cut and including it, the last one up to the end."""
+        return [structs.replace(self, above=low, upto=high) for low, high in pairwise([None, *cuts, None])]
+
 
 T = TypeVar("T", Entry, DiffEntry)
 
@@ -92,18 +96,17 @@ def _ranges(repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narro
     if not isinstance(repository, Dividing):
         return [whole]
     most = asked.rows * (_PER_DIFFERENCE if whole.since else 1)
-    cuts = repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix)
-    return [structs.replace(whole, above=low, upto=high) for low, high in pairwise([None, *cuts, None])]
+    return whole.cut(repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix))
 
 
 def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
-    for entry in _chosen(repository.entries(f"@{part.hash}", part.range()), part):
+    for entry in entries_of(repository, part, content=False):
         yield (part.reference, part.hash, *key_values(entry.key), entry.type, entry.content_id, entry.value_hash)
 
 
-def entries_of(repository: Repository, part: SomeKeys) -> Iterator[Entry]:
-    """The entries of a piece, with their contents."""
-    return _chosen(repository.entries(f"@{part.hash}", part.range(), content=True), part)
+def entries_of(repository: Repository, part: SomeKeys, *, content: bool = True) -> Iterator[Entry]:
+    """The entries of a piece, with their contents or without."""
+    return _chosen(repository.entries(f"@{part.hash}", part.range(), content=content), part)
 
 
 def _content_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:

@@ -2,127 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Any
+import zlib
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import count as counter
+from itertools import groupby, islice
 
-from msgspec import structs
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from msgspec import Struct
+from pyspark.sql import SparkSession
 
-from nessie_cli.audit.sizes import Size, Sizes
-from nessie_cli.audit.statistics import Changes, Churn, CommitCount, Commits, History, KeyChanges, KeyList, Step, assembled, there_is
-from nessie_cli.model import ContentKey
-from nessie_cli.spark.audit import examined
+from nessie_cli.audit.sizes import Sizes, sizes, together
+from nessie_cli.audit.statistics import Changes, Churn, CommitCount, History, KeyChanges, KeyList, Step, assembled, steps_of, there_is
+from nessie_cli.model import ContentKey, Reference, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.spark.audit import CONTENTS_PER_TASK
+from nessie_cli.spark.chains import Segment, chains, segments
+from nessie_cli.spark.examining import measured
+from nessie_cli.spark.jobs import ranges, spread
+from nessie_cli.spark.options import ROWS_PER_PARTITION
+from nessie_cli.spark.states import SomeKeys, entries_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_CHANGES = ("created", "updated", "deleted", "tables", "contents")
-_DAY = StructType([StructField("day", StringType()), *(StructField(name, LongType()) for name in _CHANGES)])
-_CHURN = StructType(
-    [
-        StructField("type", StringType()),
-        *(StructField(name, LongType()) for name in ("commits", "created", "updated", "deleted", "last")),
-        StructField("days", ArrayType(_DAY)),
-    ]
-)
+_FEW_COMMITS = 1_000
+"""What is not worth a second task."""
+
+# -- the history --------------------------------------------------------------------------------------------------------------------------
+
+_Turn = tuple[tuple[str, ...], int, int]
+"""A key by its elements, the number of the piece, and the place in it: in this order the steps of a key are newest first."""
+_Told = Step | str | CommitCount | Changes
+"""A step of the key; the type of what was there before all of them; or, about no key (`_ALL`), commits, or what there was before."""
+_ALL: tuple[str, ...] = ()
 
 
-def history_of(spark: SparkSession, url: str, at: str, since: str | None, most: int) -> History:
+class _Piece(Struct, frozen=True):
+    """Some commits, or a part of the state before all of them; newest first by their numbers."""
+
+    number: int
+    what: Segment | SomeKeys
+
+
+class _Part(Struct):
+    """What one task makes of the keys that it got."""
+
+    count: CommitCount
+    start: Changes
+    days: dict[str, Changes]
+    keys: int
+    most_changed: list[KeyChanges]
+
+
+def history_of(spark: SparkSession, url: str, at: str, since: str | None, most: int, *, rows: int | None = None) -> History:
     """The history of a commit, or what it has above `since`, one of its ancestors: what `audit.statistics.history` says of it.
 
-    All operations on one key are held together in the memory of a task.
+    One job of two stages. A task reads `rows` commits or keys; None lets the size of the history say how many. Memory of a task: the steps of
+    its keys are sorted, on disk where they are many.
     """
-    options = {"url": url, "ref": f"@{at}"} | ({"from": f"@{since}"} if since else {})
+    tasks = spark.sparkContext.defaultParallelism
 
-    def table(name: str) -> DataFrame:
-        return spark.read.format("nessie").options(**options, table=name).load()
+    def plan(repository: Repository) -> list[_Piece]:
+        found: list[Segment | SomeKeys] = []
+        for chain in chains(repository, [Reference(ReferenceType.BRANCH, "", at)], [since] if since else []):
+            found += segments(repository, chain, rows or min(max(_FEW_COMMITS, -(-chain.count // tasks)), ROWS_PER_PARTITION))
+        if since is not None:
+            found += ranges(repository, SomeKeys(None, since), rows or ROWS_PER_PARTITION)
+        return [_Piece(number, what) for number, what in enumerate(found)]
 
-    count = _commits(table("log"))
-    # Numbers, not times: Spark gives times to Python in the zone of its machine.
-    time = F.unix_micros("commit_time").alias("time")
-    # Within a commit a key is deleted before it is made anew.
-    turn = F.expr("if(operation = 'PUT', 1, 0)").alias("turn")
-    operations = table("operations").select("elements", F.struct(time, turn, "hash", F.col("content.type").alias("type")).alias("step"))
-    start = Changes()
-    if since:
-        before = spark.read.format("nessie").options(url=url, table="entries", ref=f"@{since}").load()
-        for row in before.groupBy("type").count().collect():
-            start += _times(there_is(row["type"]), row["count"])
-        found = F.struct(F.lit(-1).cast("bigint").alias("time"), F.lit(-1).alias("turn"), F.lit("").alias("hash"), "type").alias("step")
-        operations = operations.unionByName(before.select("elements", found))
-    steps = F.sort_array(F.collect_list("step"), asc=False)
-    churned = operations.groupBy("elements").agg(F.udf(_churned, _CHURN, useArrow=False)("elements", steps).alias("churn"))
-    churned = churned.where("churn is not null").persist(StorageLevel.DISK_ONLY)
-    try:
-        days = (
-            churned.select(F.explode("churn.days").alias("day")).select("day.*").groupBy("day").agg(*(F.sum(name).alias(name) for name in _CHANGES))
-        )
-        by_day = {row["day"]: Changes(*(row[name] for name in _CHANGES)) for row in days.collect()}
-        top = churned.orderBy(F.desc("churn.commits"), "elements").limit(most).collect()
-        return assembled(count, by_day, start, KeyList(churned.count(), map(_key_changes, top)), most)
-    finally:
-        churned.unpersist()
+    steps = spread(spark, url, "stats", plan, _steps)
+    reducers = min(steps.getNumPartitions(), 2 * tasks)
+    by_key = steps.repartitionAndSortWithinPartitions(reducers, _place, ascending=True, keyfunc=_turn)  # type: ignore[type-var]  # tuples have an order
+    parts = by_key.mapPartitions(_Summing(most)).collect()
+    count, days, start = CommitCount(), dict[str, Changes](), Changes()
+    for part in parts:
+        count.add_all(part.count)
+        start += part.start
+        _add(days, part.days)
+    changes = (change for part in parts for change in part.most_changed)
+    return assembled(count, days, start, KeyList(sum(part.keys for part in parts), changes), most)
 
 
-def _times(changes: Changes, times: int) -> Changes:
-    return Changes(*(value * times for value in structs.astuple(changes)))
+def _steps(repository: Repository, piece: _Piece) -> Iterator[tuple[_Turn, _Told]]:
+    """What a piece tells of keys, and then of all of it."""
+    number, whole = piece.number, (_ALL, piece.number, 0)
+    if isinstance(piece.what, SomeKeys):
+        start = Changes()
+        for found in entries_of(repository, piece.what, content=False):
+            start += there_is(found.type)
+            yield (found.key.elements, number, 0), found.type
+        yield whole, start
+        return
+    count, places = CommitCount(), counter()
+    for entry in islice(repository.log(f"@{piece.what.start}", operations=True), piece.what.count):
+        count.add(entry.meta)
+        for key, step in steps_of(entry):
+            yield (key.elements, number, next(places)), step
+    yield whole, count
 
 
-def _commits(log: DataFrame) -> CommitCount:
-    author = F.expr("coalesce(nullif(get(authors, 0), ''), committer, '')").alias("author")
-    day = F.expr("cast(date_from_unix_date(cast(floor(unix_micros(commit_time) / 86400000000) as int)) as string)").alias("day")
-    named = log.select(author, day, F.unix_micros("commit_time").alias("time"))
-    counted = named.groupBy("author", "day").agg(F.count("*").alias("commits"), F.min("time").alias("first"), F.max("time").alias("last"))
-    found = CommitCount()
-    for row in counted.toLocalIterator():
-        found.add_all(row["author"], row["day"], Commits(row["commits"], _instant(row["first"]), _instant(row["last"])))
-    return found
+def _place(turn: _Turn) -> int:
+    """Which task gets a key: the same in every process, whatever its hashes are salted with."""
+    return zlib.crc32("\0".join(turn[0]).encode())
 
 
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else (time - _EPOCH) // _MICROSECOND
+def _turn(turn: _Turn) -> _Turn:
+    return turn
 
 
-def _instant(micros: int) -> datetime:
-    return _EPOCH + micros * _MICROSECOND
+class _Summing:
+    """What became of keys, from what is told of them in order; the `most` changed ones of them are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def __call__(self, told: Iterable[tuple[_Turn, _Told]]) -> Iterator[_Part]:
+        part = _Part(CommitCount(), Changes(), {}, 0, [])
+        part.most_changed = nsmallest(self._most, _changes(told, part), key=lambda change: change.rank)
+        yield part
 
 
-def _churned(elements: Iterable[str], steps: Iterable[Row]) -> dict[str, Any] | None:
-    """What became of one key, newest first. Runs in a task; None for a key that nothing happened to."""
-    key, churn, before = ContentKey(tuple(elements)), Churn(), {}
-    for step in steps:
-        if step["turn"] < 0:
-            before[key] = step["type"]
-        else:
-            churn.add(key, Step(step["hash"], _instant(step["time"]), step["type"]))
-    for change in churn.end(before):
-        days = [{"day": day, **structs.asdict(changes)} for day, changes in churn.days.items()]
-        return structs.asdict(change) | {"last": _micros(change.last), "days": days}
-    return None
+def _changes(told: Iterable[tuple[_Turn, _Told]], part: _Part) -> Iterator[KeyChanges]:
+    """The changes of each key, counted in the part."""
+    for elements, found in groupby(told, key=lambda item: item[0][0]):
+        churn, before = Churn(), dict[ContentKey, str]()
+        for _, item in found:
+            if isinstance(item, CommitCount):
+                part.count.add_all(item)
+            elif isinstance(item, Changes):
+                part.start += item
+            elif isinstance(item, str):
+                before[ContentKey(elements)] = item
+            else:
+                churn.add(ContentKey(elements), item)
+        ended = churn.end(before)
+        part.keys += len(ended)
+        _add(part.days, churn.days)
+        yield from ended
 
 
-def _key_changes(row: Row) -> KeyChanges:
-    churn = row["churn"]
-    commits, created, updated, deleted = (churn[name] for name in ("commits", "created", "updated", "deleted"))
-    return KeyChanges(ContentKey(tuple(row["elements"])), churn["type"], commits, created, updated, deleted, _instant(churn["last"]))
+def _add(days: dict[str, Changes], more: dict[str, Changes]) -> None:
+    for day, changes in more.items():
+        days[day] = days.get(day, Changes()) + changes
+
+
+# -- how large tables are -----------------------------------------------------------------------------------------------------------------
 
 
 def sizes_of(spark: SparkSession, url: str, at: str, most: int) -> Sizes:
-    """The Iceberg tables of a commit: what `audit.sizes.sizes` says of them."""
-    found = examined(spark, url, at, "sizes").select("elements", "rows", "files", "bytes", "problem").persist(StorageLevel.DISK_ONLY)
-    try:
-        told = found.where("problem is null")
-        sums = told.agg(F.count("*"), *(F.coalesce(F.sum(name), F.lit(0)) for name in ("rows", "files", "bytes"))).first()
-        assert sums is not None
-        readable, rows, files, total = (int(value) for value in sums)
-        order = F.desc_nulls_last("bytes"), F.coalesce("rows", F.lit(0)).desc(), F.asc("elements")
-        largest = [
-            Size(ContentKey(tuple(row["elements"])), row["rows"], row["files"], row["bytes"]) for row in told.orderBy(*order).limit(most).collect()
-        ]
-        every = found.count()
-        return Sizes(every, every - readable, rows, files, total, tuple(largest))
-    finally:
-        found.unpersist()
+    """The Iceberg tables of a commit: what `audit.sizes.sizes` says of them. One job."""
+
+    def plan(repository: Repository) -> list[SomeKeys]:
+        return ranges(repository, SomeKeys(None, at), CONTENTS_PER_TASK)
+
+    return together(spread(spark, url, "stats", plan, _Measuring(most)).collect(), most)
+
+
+class _Measuring:
+    """The tables of a piece together, with the `most` largest of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def __call__(self, repository: Repository, part: SomeKeys) -> Iterator[Sizes]:
+        yield sizes((size for _, size in measured(repository, part)), self._most)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,54 +11,20 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from nessie_cli import create
 from nessie_cli.audit.sizes import Size, size_of_table, sizes
 from nessie_cli.audit.statistics import Changes, Commits, History, day_of, history
 from nessie_cli.iceberg.files import Files
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Entry, IcebergTable, LogEntry, Operation, Put
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Entry, IcebergTable, LogEntry, Put
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
-from nessie_cli.repository.local import LocalRepository
-from nessie_cli.store.opening import open_store
+from tests.audit.histories import SEED, fill, slow_repository
 from tests.iceberg.lake import ROWS, Lake
-from tests.repository.vocabulary import namespace, table, view
-
-SEED = int(os.environ.get("NESSIE_TEST_SEED", "20261122"))
-AUTHORS = ("ann", "bob", "")
-DAY = 86_400_000_000
+from tests.repository.vocabulary import table
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Iterator[Repository]:
-    """Its clock goes on by seven hours with each look."""
-    times = itertools.count(1_780_000_000_000_000, 7 * DAY // 24)
-    path = str(tmp_path / "catalog.sqlite")
-    create(path).close()
-    with LocalRepository(open_store(path), Circumstances("committer", times.__next__, os.urandom)) as found:
+    with slow_repository(str(tmp_path / "catalog.sqlite")) as found:
         yield found
-
-
-def fill(repository: Repository, chance: random.Random, commits: int) -> None:
-    """Random creations, updates, deletions, and keys that are deleted and made anew by one commit, also with another type."""
-    for number in range(commits):
-        there = {entry.key: entry for entry in repository.entries("main", content=True)}
-        operations: list[Operation] = []
-        for name in chance.sample(range(12), chance.randrange(1, 4)):
-            key = ContentKey((f"t{name}",))
-            content = chance.choice((table(number), table(number), view(number), namespace(f"t{name}")))
-            known = there.get(key)
-            if known is None:
-                operations.append(Put(key, content))
-            elif (turn := chance.random()) < 0.3:
-                operations.append(Delete(key))
-            elif turn < 0.5:
-                operations += [Delete(key), Put(key, content)]
-            elif known.content is not None and not known.type.startswith("N"):
-                same = table(number) if isinstance(known.content, IcebergTable) else view(number)
-                operations.append(Put(key, same.with_id(known.content_id)))
-        if operations:
-            author = chance.choice(AUTHORS)
-            repository.commit("main", operations, CommitMeta(f"commit {number}", (author,) if author else ()))
 
 
 class Naive:

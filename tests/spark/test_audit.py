@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,12 @@ from nessie_cli.audit.sizes import size_of_table, sizes
 from nessie_cli.audit.statistics import history
 from nessie_cli.errors import StoreNotFound
 from nessie_cli.iceberg.files import Files
-from nessie_cli.model import ContentKey, IcebergTable, KeyRange
+from nessie_cli.model import NO_ANCESTOR, ContentKey, IcebergTable, KeyRange
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.opening import connect
+from nessie_cli.spark.jobs import spread
+from tests.audit.histories import SEED, fill, slow_repository
 from tests.audit.lakes import BrokenLake, broken_lake
+from tests.repository.servers import Servers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,37 +64,52 @@ def test_sizes_are_those_of_this_process(spark: SparkSession, broken: BrokenLake
     assert len(found.largest) == 5
 
 
-@pytest.mark.parametrize("since", [None, "main~9"])
-def test_a_history_is_that_of_this_process(spark: SparkSession, store: str, since: str | None) -> None:
+@pytest.mark.parametrize(("reached", "skipped"), [("by its file", 0), ("by its file", 31), ("over REST", 31)])
+def test_a_random_history_is_that_of_this_process(spark: SparkSession, servers: Servers, tmp_path: Path, reached: str, skipped: int) -> None:
     from nessie_cli.spark import history_of
 
-    with connect(store) as repository:
-        expected = _history(repository, "dev", since)
-        floor = repository.ahead_behind("dev", since).common_ancestor if since else None
+    print(f"NESSIE_TEST_SEED={SEED}")
+    store = f"sqlite:///{tmp_path}/catalog.sqlite"
+    with ExitStack() as stack:
+        repository = stack.enter_context(slow_repository(str(tmp_path / "catalog.sqlite")))
+        fill(repository, random.Random(SEED + skipped), 60)
+        log = list(repository.log("main", operations=True))
+        log = log[: len(log) - skipped]
+        base = log[-1].parent
+        expected = history(log, repository.entries(f"@{base}") if skipped else (), 6)
+        url = stack.enter_context(servers.serving(store)) if reached == "over REST" else store
 
-        assert history_of(spark, store, repository.resolve("dev").hash, floor, 6) == expected
-    assert expected.changes.updated > 0
+        assert history_of(spark, url, log[0].hash, base if skipped else None, 6, rows=12) == expected
+    assert expected.changes.deleted > 0
     assert len(expected.most_changed) == 6 < expected.keys
 
 
-def _history(repository: Repository, end: str, since: str | None):
-    if since is None:
-        return history(repository.log(end, operations=True), (), 6)
-    apart = repository.ahead_behind(end, since)
-    return history(islice(repository.log(end, operations=True), apart.ahead), repository.entries(f"@{apart.common_ancestor}"), 6)
+def test_nothing_comes_of_nothing(spark: SparkSession, store: str) -> None:
+    from nessie_cli.spark import audited, history_of, sizes_of
+
+    counts = Counts()
+    assert history_of(spark, store, NO_ANCESTOR, None, 5) == history((), (), 5)
+    assert sizes_of(spark, store, NO_ANCESTOR, 5) == sizes((), 5)
+    assert list(audited(spark, store, NO_ANCESTOR, None, counts)) == []
+    assert counts == Counts()
 
 
-def test_a_store_that_is_gone_is_one_error(spark: SparkSession, tmp_path: Path) -> None:
-    from nessie_cli.spark import audited, session
+def test_a_store_that_goes_away_meanwhile_is_one_error(spark: SparkSession, store: str, tmp_path: Path) -> None:
+    from nessie_cli.spark import session
 
-    url, told = f"sqlite:///{tmp_path}/none.sqlite", []
+    def gone(repository: Repository) -> list[int]:
+        Path(store.removeprefix("sqlite:///")).rename(tmp_path / "away")
+        return [1]
 
     def run() -> None:
-        with session("tests", lambda done, total: told.append((done, total))) as running:
+        with session("tests") as running:
             assert running is spark
-            list(audited(running, url, "0" * 64, None, Counts()))
+            spread(running, store, "audit", gone, nothing).collect()
 
     with pytest.raises(StoreNotFound) as raised:
         run()
-    assert raised.value.message.startswith(f"{url}, table audit: ")
-    assert "\n" not in raised.value.message
+    assert re.fullmatch(rf"{re.escape(store)}, audit: the worker \S+ has no such file; .* \(nessie serve\).*", raised.value.message)
+
+
+def nothing(repository: Repository, piece: int) -> Iterator[int]:
+    yield piece

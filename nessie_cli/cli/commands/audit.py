@@ -56,10 +56,12 @@ def audit(
 @contextmanager
 def _findings(call: Invocation, engine: Engine, at: str, prefix: ContentKey | None, counts: Counts) -> Iterator[Iterator[Finding]]:
     if engine is Engine.SPARK:
-        with spark_session(call) as spark:
+        with spark_session(call, brief=True) as spark:
             from nessie_cli.spark import audited
 
-            yield audited(spark, call.store_url(), at, prefix, counts)
+            # Closed before the session is: whoever takes findings may stop in the middle.
+            with closing(audited(spark, call.store_url(), at, prefix, counts)) as told:
+                yield told
         return
     from nessie_cli.audit.local import findings
 

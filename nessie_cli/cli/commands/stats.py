@@ -101,7 +101,7 @@ def _sizes_here(call: Invocation, line: Line, most: int) -> Sizes:
 
 
 def _by_spark(call: Invocation, line: Line, most: int, *, sizes: bool) -> tuple[History, Sizes | None]:
-    with spark_session(call) as spark:
+    with spark_session(call, brief=True) as spark:
         from nessie_cli.spark import history_of, sizes_of
 
         url, since = call.store_url(), None if line.since == NO_ANCESTOR else line.since
