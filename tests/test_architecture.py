@@ -38,9 +38,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "spark": _VALUES | {"repository", "iceberg", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
-    # The public API: names load when they are used. `python -m` is the command.
+    # The public API: names load when they are used. `python -m` is the command, and so is the program for spark-submit.
     "__init__": _VALUES | {"repository"},
     "__main__": frozenset({"cli"}),
+    "submit": frozenset({"cli", "workspace"}),
 }
 """Which rooms each room may import, itself aside."""
 

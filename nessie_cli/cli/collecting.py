@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine, spark_session
+from nessie_cli.cli.engines import Engine, chosen, spark_session
 from nessie_cli.errors import InvalidInput, StoreNotFound
 
 if TYPE_CHECKING:
@@ -25,15 +25,12 @@ RunsFolder = Annotated[
 RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="Which run, or its first letters; else the newest.", show_default=False)]
 
 
-EngineOption = Annotated[Engine | None, typer.Option("--engine", help="Read files in this process, or in tasks of Spark.", show_default=False)]
-
-
 def runs(call: Invocation, folder: str | None) -> Runs:
     """The runs that are meant; raises `StoreNotFound` where nothing says where they are."""
     from nessie_cli.gc.run import DEFAULT_FOLDER, Runs
 
     if folder is not None:
-        return Runs(Path(folder))
+        return Runs(Path(folder).absolute())
     if call.workspace is None:
         raise StoreNotFound(NO_RUNS)
     return Runs(call.workspace.folder / DEFAULT_FOLDER)
@@ -55,7 +52,7 @@ class Worker:
         self._run = run
         self._tell = tell
         self._settings = run.info.settings
-        self._spark = (engine or self._settings.engine) == Engine.SPARK
+        self._spark = chosen(engine, Engine(self._settings.engine)) is Engine.SPARK
         self._repository = call.repository()
         if self._repository.url != self._settings.store:
             raise InvalidInput(f"run {run.id} is of the store {self._settings.store}, not of {self._repository.url}")
@@ -64,8 +61,9 @@ class Worker:
     def properties(self) -> Mapping[str, str]:
         """Those of the file systems."""
         from nessie_cli.iceberg.filesystems import properties_of
+        from nessie_cli.workspace.environment import of_s3
 
-        return properties_of(self._run.info.settings.catalog)
+        return of_s3() | properties_of(self._run.info.settings.catalog)
 
     def mark(self, marks: Marks) -> Marked:
         """Mark into these datasets."""

@@ -18,7 +18,25 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-EngineOption = Annotated[Engine, typer.Option("--engine", case_sensitive=False, help="Who does the work: this process, or Spark's.")]
+EngineOption = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine", case_sensitive=False, help="Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local.", show_default=False
+    ),
+]
+
+
+def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
+    """Who does the work: what was given, else what the environment says. Raises `InvalidInput` where that is no engine."""
+    from nessie_cli.workspace import environment
+
+    named = environment.variable(environment.ENGINE)
+    if given is not None or named is None:
+        return given or otherwise
+    try:
+        return Engine(named.lower())
+    except ValueError:
+        raise InvalidInput(f"{environment.ENGINE}={named}: must be one of {', '.join(Engine)}") from None
 
 
 @contextmanager

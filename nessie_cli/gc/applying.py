@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.gc.audit import Trail
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.removal import Candidate, Outcome, Removed, Remover, Scope
@@ -177,6 +177,7 @@ def _remove(run: Run, judge: _Judge, remover: Remover, clock: Callable[[], datet
                 trail.begin(number, clock(), going)
                 removed = [_of_before(one, interrupted) for one in remover.remove(going)]
                 trail.end(number, clock(), removed)
+                _need_answer(removed)
                 results += removed
             outcomes.update(one.outcome for one in results)
             keep(_kept_rows(one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)))
@@ -184,6 +185,13 @@ def _remove(run: Run, judge: _Judge, remover: Remover, clock: Callable[[], datet
             progress(done, total)
     deleted, gone, deleted_bytes = trail.totals()
     return Applied({**outcomes, Outcome.DELETED: deleted, Outcome.GONE: gone}, deleted_bytes)
+
+
+def _need_answer(removed: Iterable[Removed]) -> None:
+    """Raises `StoreUnavailable` where a file system answers no more: all that is left would fail, too, one after the other."""
+    for one in removed:
+        if one.silent:
+            raise StoreUnavailable(f"{one.location}: cannot be deleted: {one.message}")
 
 
 def _of_before(one: Removed, interrupted: set[str]) -> Removed:

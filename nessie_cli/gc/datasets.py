@@ -44,6 +44,11 @@ class Dataset:
         return self._run / current
 
     @property
+    def pieces(self) -> Path:
+        """A folder for what is finished of it while it is being made: that is still there when the process was stopped."""
+        return self._run / f"{self.name}-pieces"
+
+    @property
     def files(self) -> list[Path]:
         """Its Parquet files, in an order that does not change."""
         return sorted(path for path in self.folder.rglob("*.parquet") if not path.name.startswith((".", "_")))
@@ -88,14 +93,7 @@ class Dataset:
 
         When the block ends well the new rows take the place of the old ones; when it does not, the old ones are still there.
         """
-        from pyarrow import parquet
-
-        with self.replacing() as folder, parquet.ParquetWriter(folder / "part-00000.parquet", schema) as file:
-
-            def write(rows: Any) -> None:
-                if rows.num_rows:
-                    file.write(rows)
-
+        with self.replacing() as folder, parquet_writer(folder, schema) as write:
             yield write
 
     @contextmanager
@@ -110,7 +108,7 @@ class Dataset:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             yield folder
-            _make_durable(folder)
+            make_durable(folder)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise StoreUnavailable(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -122,7 +120,21 @@ class Dataset:
             shutil.rmtree(self._run / before, ignore_errors=True)
 
 
-def _make_durable(folder: Path) -> None:
+@contextmanager
+def parquet_writer(folder: Path, schema: Any, name: str = "part-00000.parquet") -> Iterator[Callable[[Any], None]]:
+    """Write one Parquet file: the block is given a function that takes a `pyarrow.RecordBatch` or `Table` of this schema."""
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(folder / name, schema) as file:
+
+        def write(rows: Any) -> None:
+            if rows.num_rows:
+                file.write(rows)
+
+        yield write
+
+
+def make_durable(folder: Path) -> None:
     """Wait until the disk has every file of a folder, and the folder's own entries."""
     for place in (*folder.rglob("*"), folder, folder.parent):
         descriptor = os.open(place, os.O_RDONLY)

@@ -6,14 +6,21 @@ is reported. All others go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from msgspec import Struct
+import pyarrow.compute as pc
+from pyarrow import parquet
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.history import TableState
+from nessie_cli.gc.pieces import Finding, Notes, Pieces
 from nessie_cli.gc.run import Marks
 from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
@@ -26,19 +33,10 @@ FOREIGN = "FOREIGN"
 UNKNOWN_PLACE = "UNKNOWN_PLACE"
 TRIES = 3
 """Metadata files of a dead content in one folder that are tried until one of them tells where the table was."""
+STATES_PER_PIECE = 200
+"""Live states, or places of dead contents, between two points that a mark which was stopped goes on from."""
 _ROWS = 10_000
-
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it should be: the fields of the dataset `findings`."""
-
-    kind: str
-    content_id: str | None = None
-    key: str | None = None
-    reference: str | None = None
-    location: str | None = None
-    base: str | None = None
-    message: str = ""
+T = TypeVar("T")
 
 
 class Rows:
@@ -137,10 +135,17 @@ def folder_of(location: str) -> str:
     return location.rpartition("/")[0]
 
 
+def need_answer(files: Files, found: Broken) -> None:
+    """Raises `StoreUnavailable` where a file system answers no more: no table is at fault. One that never did has to be got along without."""
+    if found.fault is Fault.NO_ANSWER and files.has_answered(found.location):
+        raise StoreUnavailable(found.message)
+
+
 def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], list[Finding]]:
     """Where a dead content was whose metadata files are in one folder, and what cannot be read about it.
 
-    One metadata file tells that, the first of `states` that can be read. One that is missing was collected before, as it should be.
+    One metadata file tells that, the first of `states` that can be read. One that is missing was collected before, as it should be. Raises
+    `StoreUnavailable`.
     """
     findings = []
     for state in states[:TRIES]:
@@ -148,6 +153,7 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
             table = read_table(files, state.metadata_location)
             return bases_of(table, state.metadata_location), []
         except Broken as found:
+            need_answer(files, found)
             if found.fault is not Fault.MISSING:
                 message = f"{state.key}, dead: where its files are is not known: {found.message}"
                 findings.append(Finding(UNKNOWN_PLACE, state.content_id, state.key, state.reference, found.location, None, message))
@@ -155,53 +161,74 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
 
 
 class Follower:
-    """Follows states one after the other."""
+    """Follows states one after the other, in pieces."""
 
-    def __init__(self, properties: Mapping[str, str], snapshots: Snapshots, tell: Callable[[Needed, str], None]) -> None:
-        """Take what hears of each file that is needed, with the content id."""
+    def __init__(self, properties: Mapping[str, str], snapshots: Snapshots) -> None:
+        """Take the properties of the file systems, and which snapshots of a table are needed."""
         self._files = Files(properties)
         self._walker = Walker(self._files, snapshots)
-        self._tell = tell
         self.places = Places()
         self.findings: list[Finding] = []
         self._settled: set[tuple[str, str]] = set()
         """Content ids and folders of metadata files that have told where the table is."""
-        self._dead: dict[tuple[str, str], list[TableState]] = {}
 
-    def follow(self, state: TableState) -> None:
-        """One state; live ones have to come first."""
-        place = (state.content_id, folder_of(state.metadata_location))
-        if not is_followed(state):
-            if state.live:
-                self.findings.append(foreign(state))
-        elif state.live:
-            self._live(state)
-        elif place not in self._settled and len(self._dead.setdefault(place, [])) < TRIES:
-            self._dead[place].append(state)
+    def live(self, states: Sequence[TableState], notes: Notes) -> Iterator[tuple[Needed, str]]:
+        """Follow live states: each file that is needed, with the content id; `notes` take the rest."""
+        for state in states:
+            if is_followed(state):
+                yield from self._follow(state, notes)
+            else:
+                notes.findings.append(foreign(state))
 
-    def finish(self) -> None:
-        """Look for the places of what is dead."""
-        for (content_id, _), states in self._dead.items():
+    def dead(self, groups: Sequence[Sequence[TableState]], notes: Notes) -> Iterator[tuple[Needed, str]]:
+        """Look for the places of what is dead, which needs no files; each group are states of one content with their metadata files in one folder."""
+        for states in groups:
             bases, findings = dead_places(self._files, states)
-            self.places.add(content_id, states[0].key, bases)
-            self.findings += findings
+            notes.bases += [(states[0].content_id, states[0].key, base) for base in bases]
+            notes.findings += findings
+        return iter(())
 
-    def _live(self, state: TableState) -> None:
+    def take(self, notes: Notes) -> None:
+        """Add what a piece has told to the whole."""
+        for content_id, key, base in notes.bases:
+            self.places.add(content_id, key, [base])
+        for finding in notes.broken:
+            self.places.broke(finding)
+        self.findings += notes.findings
+        self._settled.update(notes.settled)
+
+    def remember(self, notes: Notes, manifests: Iterable[str]) -> None:
+        """Do not read these manifests again that another process has followed: what is in them was told."""
+        torn = {normalised(finding.location) for finding in notes.broken if finding.location}
+        self._walker.remember(path for path in manifests if path not in torn)
+
+    def groups(self, states: Iterable[TableState]) -> list[list[TableState]]:
+        """Dead states, as `dead` takes them; without those whose place is known already."""
+        found: dict[tuple[str, str], list[TableState]] = {}
+        for state in states:
+            place = (state.content_id, folder_of(state.metadata_location))
+            if is_followed(state) and place not in self._settled and len(group := found.setdefault(place, [])) < TRIES:
+                group.append(state)
+        return list(found.values())
+
+    def _follow(self, state: TableState, notes: Notes) -> Iterator[tuple[Needed, str]]:
         location = state.metadata_location
         try:
-            self._tell(needed(location, Kind.METADATA, location), state.content_id)
+            yield needed(location, Kind.METADATA, location), state.content_id
             table = read_table(self._files, location)
-            self.places.add(state.content_id, state.key, bases_of(table, location))
+            notes.bases += [(state.content_id, state.key, base) for base in bases_of(table, location)]
         except Broken as found:
-            self.places.add(state.content_id, state.key, [place_of(location)])
-            self.places.broke(broken(state, found))
+            need_answer(self._files, found)
+            notes.bases.append((state.content_id, state.key, place_of(location)))
+            notes.broken.append(broken(state, found))
             return
-        self._settled.add((state.content_id, folder_of(location)))
+        notes.settled.append((state.content_id, folder_of(location)))
         for one in self._walker.below(table, location, state.snapshot_id):
             if isinstance(one, Broken):
-                self.places.broke(broken(state, one))
+                need_answer(self._files, one)
+                notes.broken.append(broken(state, one))
             else:
-                self._tell(one, state.content_id)
+                yield one, state.content_id
 
 
 def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> dict[str, int]:
@@ -217,18 +244,61 @@ def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> d
     return {"bases": bases.count, "broken": places.broken}
 
 
-def follow(marks: Marks, properties: Mapping[str, str], snapshots: Snapshots, told: Callable[[int], None]) -> dict[str, int]:
-    """Read the dataset `contents`, and write the other three. Memory: some 200 bytes for each manifest and each place of a table."""
-    with marks.live.writing(LIVE) as write:
-        live = Rows(LIVE, write)
+def follow(marks: Marks, properties: Mapping[str, str], snapshots: Snapshots, told: Callable[[int], None], states_per_piece: int) -> dict[str, int]:
+    """Read the dataset `contents`, and write the other three; what was finished when it was stopped is not done again.
 
-        def tell(file: Needed, content_id: str) -> None:
-            live.add(file.path, file.kind.value, content_id)
-            told(live.count)
+    Memory: some 200 bytes for each manifest and each place of a table.
+    """
+    pieces, follower, count, number = Pieces(marks.live.pieces), Follower(properties, snapshots), 0, 0
 
-        follower = Follower(properties, snapshots, tell)
-        for record in marks.contents.records():
-            follower.follow(TableState(**record))
-        follower.finish()
-        live.flush()
-    return {"live": live.count, **write_places(marks, follower.places, follower.findings)}
+    def piece(needed_files: Callable[[Notes], Iterator[tuple[Needed, str]]]) -> None:
+        nonlocal count, number
+        notes = pieces.notes(number)
+        if notes is not None:
+            follower.remember(notes, _manifests(pieces.file(number)))
+            count += parquet.read_metadata(pieces.file(number)).num_rows
+        else:
+            notes = Notes()
+            with pieces.writing(number, notes) as write:
+                rows = Rows(LIVE, write)
+                for count, (file, content_id) in enumerate(needed_files(notes), count + 1):  # noqa: B020 - it goes on counting
+                    rows.add(file.path, file.kind.value, content_id)
+                    told(count)
+                rows.flush()
+        follower.take(notes)
+        number += 1
+
+    for states in _batched(_states(marks, live=True), states_per_piece):
+        piece(partial(follower.live, states))
+    for groups in _batched(follower.groups(_states(marks, live=False)), states_per_piece):
+        piece(partial(follower.dead, groups))
+    counts = write_places(marks, follower.places, follower.findings)
+    with marks.live.replacing() as folder:
+        pieces.move_into(folder)
+    pieces.drop()
+    return {"live": _distinct(marks.live), **counts}
+
+
+def _states(marks: Marks, *, live: bool) -> Iterator[TableState]:
+    return (TableState(**record) for record in marks.contents.records() if record["live"] is live)
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _manifests(file: Path) -> Iterator[str]:
+    """The manifests among the files of a piece."""
+    rows = parquet.read_table(file, columns=["path"], filters=[("kind", "=", Kind.MANIFEST.value)])
+    yield from rows.column("path").to_pylist()
+
+
+def _distinct(live: Dataset) -> int:
+    """How many files are needed: one that several manifests name is one. Memory: 8 bytes for each row, and as much again."""
+    hashes = array("q")
+    for batch in live.batches(["path"]):
+        hashes.extend(map(hash, batch.column("path").to_pylist()))
+    found = pa.Array.from_buffers(pa.int64(), len(hashes), [None, pa.py_buffer(hashes)])
+    return int(pc.count_distinct(found).as_py())

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.files import absolute_location, first_line, local_path, scheme_of
+from nessie_cli.iceberg.files import NoAnswer, absolute_location, first_line, is_no_answer, local_path, scheme_of
 from nessie_cli.iceberg.filesystems import filesystem
 
 
@@ -25,10 +25,11 @@ class Listed(NamedTuple):
 
 
 class Unlisted(NamedTuple):
-    """A location that could not be listed, and why."""
+    """A location that could not be listed, and why; `silent` where nobody answers there."""
 
     location: str
     message: str
+    silent: bool = False
 
 
 Found = Listed | Unlisted
@@ -52,7 +53,7 @@ def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:
             found, path = filesystem(base, properties)
             yield from _remote(found, path.rstrip("/"), base.rstrip("/"))
     except NessieError as error:
-        yield Unlisted(base, error.message)
+        yield Unlisted(base, error.message, isinstance(error, NoAnswer))
 
 
 # -- local --------------------------------------------------------------------------------------------------------------------------------
@@ -117,11 +118,14 @@ def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
         try:
             entries = found.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
-            yield Unlisted(location, first_line(error))
+            yield Unlisted(location, first_line(error), is_no_answer(error))
             continue
         for entry in entries:
             if entry.type == fs.FileType.Directory:
-                folders.append(entry.path.rstrip("/"))
+                if (below := entry.path.rstrip("/")) != folder:
+                    folders.append(below)
+                else:
+                    yield Unlisted(f"{location}//", "folders without a name cannot be listed")
             elif entry.type == fs.FileType.File:
                 yield Listed(f"{stem}{entry.path.lstrip('/')[above:]}", entry.size or 0, _modified(entry))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 
-from nessie_cli.gc.following import Rows, follow
+from nessie_cli.gc.datasets import parquet_writer
+from nessie_cli.gc.following import STATES_PER_PIECE, Rows, follow
 from nessie_cli.gc.history import History, TableState
 from nessie_cli.gc.policies import policies
 from nessie_cli.gc.run import Marks, Pinned, Settings
@@ -15,6 +16,8 @@ from nessie_cli.gc.schemas import CONTENTS
 from nessie_cli.iceberg.reachable import Snapshots
 from nessie_cli.repository.base import Repository
 
+_FOUND = "_found.json"
+"""Beside the contents: where the references stood, and how much was found."""
 Told: TypeAlias = Callable[[str, int, int | None], None]
 """Hears what is being done, how many there were so far, and of how many (None: nobody knows). May be called often."""
 
@@ -26,33 +29,50 @@ class Marked(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-def mark(repository: Repository, settings: Settings, marks: Marks, properties: Mapping[str, str], told: Told) -> Marked:
+def mark(
+    repository: Repository,
+    settings: Settings,
+    marks: Marks,
+    properties: Mapping[str, str],
+    told: Told,
+    *,
+    states_per_piece: int = STATES_PER_PIECE,
+) -> Marked:
     """Walk the history, then follow every state of a table in it that is live down to its last data file.
+
+    A mark that was stopped goes on where it was: a history that was walked to its end is not walked again, and files are read from the first piece
+    on that was not finished. A mark that has to begin anew is given datasets that nothing has been written to.
 
     `properties` are those of PyIceberg's FileIO. Raises `InvalidInput` for settings that can never work and what the repository raises; a table that
     cannot be read is a finding. Cost: each commit of the repository once, each metadata file of a live commit and each manifest once.
     """
-    marked = mark_contents(repository, settings, marks, told)
-    files = follow(marks, properties, Snapshots(settings.snapshots), lambda count: told("live files", count, None))
+    marked = contents_of(repository, settings, marks, told)
+    files = follow(marks, properties, Snapshots(settings.snapshots), lambda count: told("live files", count, None), states_per_piece)
     return structs.replace(marked, counts={**marked.counts, **files})
 
 
-def mark_contents(repository: Repository, settings: Settings, marks: Marks, told: Told) -> Marked:
-    """The first half: the dataset `contents`."""
+def contents_of(repository: Repository, settings: Settings, marks: Marks, told: Told) -> Marked:
+    """The first half: the dataset `contents`, as it is where that has been written."""
+    if marks.contents.exists and (marks.contents.folder / _FOUND).exists():
+        found: Marked = json.decode((marks.contents.folder / _FOUND).read_bytes(), type=Marked)
+        return found
     chosen = policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
     history = History(repository, chosen, lambda count: told("commits", count, None))
     live = 0
-    with marks.contents.writing(CONTENTS) as write:
-        rows = Rows(CONTENTS, write)
-        for state in history.states():
-            live += state.live
-            rows.add(*(getattr(state, field) for field in TableState.__struct_fields__))
-        rows.flush()
-    counts = {
-        "references": len(history.references),
-        "vanished": len(history.vanished),
-        "commits": history.commits,
-        "contents": live,
-        "deadContents": rows.count - live,
-    }
-    return Marked(tuple(history.references), counts)
+    with marks.contents.replacing() as folder:
+        with parquet_writer(folder, CONTENTS) as write:
+            rows = Rows(CONTENTS, write)
+            for state in history.states():
+                live += state.live
+                rows.add(*(getattr(state, field) for field in TableState.__struct_fields__))
+            rows.flush()
+        counts = {
+            "references": len(history.references),
+            "vanished": len(history.vanished),
+            "commits": history.commits,
+            "contents": live,
+            "deadContents": rows.count - live,
+        }
+        marked = Marked(tuple(history.references), counts)
+        (folder / _FOUND).write_bytes(json.encode(marked))
+    return marked

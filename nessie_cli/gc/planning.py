@@ -15,17 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
-from nessie_cli.gc.following import Finding, Rows
-from nessie_cli.gc.listing import Listed, files_below
+from nessie_cli.gc.following import Rows
+from nessie_cli.gc.listing import Unlisted, files_below
 from nessie_cli.gc.marking import Told
+from nessie_cli.gc.pieces import Finding
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
 from nessie_cli.iceberg.locations import Places, is_inside, normalised
 
 OUTSIDE = "OUTSIDE"
 LISTING = "LISTING"
+UNCLEAR = "UNCLEAR"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
 """Paths of live files that are compared at a time, in some 100 MB."""
@@ -157,13 +159,20 @@ def _own_files(run: Run, settings: Settings) -> Iterator[str]:
 
 
 def rows_below(root: str, scope: Scope, properties: Properties) -> Iterator[tuple[Any, ...] | Finding]:
-    """The files below a place as rows of `LISTED`; what cannot be listed is a finding."""
+    """The files below a place as rows of `LISTED`; what cannot be listed is a finding. Raises `StoreUnavailable` where nobody answers."""
     for found in files_below(root, properties):
-        if isinstance(found, Listed):
+        if isinstance(found, Unlisted):
+            message = f"{found.location}: cannot be listed: {found.message}"
+            if found.silent:
+                raise StoreUnavailable(message)
+            yield Finding(LISTING, location=found.location, message=message)
+            continue
+        try:
             path = normalised(found.location)
-            yield path, found.location, found.size, found.modified, scope.place_of(path)
+        except InvalidInput as error:
+            yield Finding(UNCLEAR, location=found.location, message=f"{error.message}; it is left alone")
         else:
-            yield Finding(LISTING, location=found.location, message=f"{found.location}: cannot be listed: {found.message}")
+            yield path, found.location, found.size, found.modified, scope.place_of(path)
 
 
 def _list(run: Run, scope: Scope, properties: Properties, find: Callable[[Finding], None], told: Told) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from nessie_cli.errors import NessieError
 from nessie_cli.gc.listing import is_local, local_names, moment
-from nessie_cli.iceberg.files import first_line
+from nessie_cli.iceberg.files import NoAnswer, first_line, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem
 from nessie_cli.iceberg.locations import normalised
 
@@ -45,11 +45,12 @@ class Candidate(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What became of a file, and why where that is not plain."""
+    """What became of a file, and why where that is not plain; `silent` where its file system answers no more."""
 
     location: str
     outcome: Outcome
     message: str = ""
+    silent: bool = False
 
 
 class Scope:
@@ -93,7 +94,7 @@ class Remover:
         try:
             return _remove_local(candidate) if is_local(candidate.location) else self._remove_remote(candidate)
         except NessieError as error:
-            return Removed(candidate.location, Outcome.FAILED, error.message)
+            return Removed(candidate.location, Outcome.FAILED, error.message, isinstance(error, NoAnswer))
 
     def _remove_remote(self, candidate: Candidate) -> Removed:
         found, path = filesystem(candidate.location, self._properties)
@@ -104,8 +105,9 @@ class Remover:
             return Removed(candidate.location, outcome or Outcome.DELETED)
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
             # Some make the folder of a removed file again, and fail where only that is forbidden: the file is what counts.
-            gone = _is_gone(found, path)
-            return Removed(candidate.location, Outcome.DELETED if gone else Outcome.FAILED, "" if gone else first_line(error))
+            if _is_gone(found, path):
+                return Removed(candidate.location, Outcome.DELETED)
+            return Removed(candidate.location, Outcome.FAILED, first_line(error), is_no_answer(error))
 
 
 def _remove_local(candidate: Candidate) -> Removed:

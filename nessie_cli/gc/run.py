@@ -143,9 +143,10 @@ class Run:
         return Marks(*(self.dataset(f"{name}{behind}") for name in Marks._fields))
 
     def forget(self, *datasets: Dataset) -> None:
-        """Drop datasets, so that they are written anew."""
+        """Drop datasets, and what is finished of them, so that they are written anew."""
         names = {dataset.name for dataset in datasets}
         gone = [self.folder / folder for name, folder in self.info.datasets.items() if name in names]
+        gone += [dataset.pieces for dataset in datasets]
         self.update(datasets={name: folder for name, folder in self.info.datasets.items() if name not in names})
         for folder in gone:
             shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,18 +18,35 @@ class MissingFile(InvalidInput):
     """There is no file of this name; all other reasons why one cannot be read are plain errors."""
 
 
+class NoAnswer(StoreUnavailable):
+    """The file system itself cannot be reached, or answers no more: that is no matter of the one file that was asked for."""
+
+
 MAX_BYTES = 256 * 2**20
 """Metadata files beyond this are refused; those of tables with ten thousand snapshots have about 10 MB."""
 
+TRIES = 3
+"""Files that are asked for where nobody has ever answered; then no more are."""
 T = TypeVar("T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 """Two characters at least: one is a drive letter."""
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?")
 
 
 def scheme_of(uri: str) -> str:
     """The scheme of a URI in lower case, an empty text for a plain path."""
     found = _SCHEME.match(uri)
     return found[1].lower() if found else ""
+
+
+def authority_of(uri: str) -> str:
+    """Who is asked about a file: the scheme and host (or bucket) of a URI, an empty text for a plain path.
+
+    >>> authority_of("s3://lake/db/t/1.json")
+    's3://lake'
+    """
+    found = _AUTHORITY.match(uri)
+    return found[0].lower() if found else ""
 
 
 def shown(uri: str) -> str:
@@ -49,6 +67,12 @@ class Files:
         """Take the properties of PyIceberg's FileIO (endpoints, credentials)."""
         self._properties = dict(properties or {})
         self._remote: dict[str, Any] = {}
+        self._answered: set[str] = set()
+        self._silent: Counter[str] = Counter()
+
+    def has_answered(self, uri: str) -> bool:
+        """Whether the file system of a file has ever said anything here, about whichever file."""
+        return authority_of(uri) in self._answered
 
     def read(self, uri: str) -> bytes:
         """The bytes of a file.
@@ -73,13 +97,30 @@ class Files:
 
     def _asked_remotely(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
         try:
-            from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, load_file_io
+            from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
             raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
             raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
         if not _path_of(uri).strip("/"):
             raise InvalidInput(f"{shown(uri)}: names no file")
+        if self._silent[authority_of(uri)] >= TRIES:
+            raise NoAnswer(f"{shown(uri)}: cannot be read: {authority_of(uri)} does not answer")
+        try:
+            found = self._asked_there(uri, scheme, asked)
+        except NoAnswer:
+            if not self.has_answered(uri):
+                self._silent[authority_of(uri)] += 1
+            raise
+        except (InvalidInput, StoreUnavailable):
+            self._answered.add(authority_of(uri))
+            raise
+        self._answered.add(authority_of(uri))
+        return found
+
+    def _asked_there(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
+        from pyiceberg.io import load_file_io
+
         try:
             if scheme not in self._remote:
                 self._remote[scheme] = load_file_io(self._properties, uri)
@@ -89,7 +130,8 @@ class Files:
         except (ValueError, NotImplementedError, ImportError) as error:
             raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
-            raise StoreUnavailable(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+            kind = NoAnswer if is_no_answer(error) else StoreUnavailable
+            raise kind(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
 
 
 def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
@@ -163,6 +205,17 @@ def _path_of(uri: str) -> str:
 def _read_through(file: Any) -> bytes:
     with file.open(seekable=False) as stream:
         return bytes(stream.read(MAX_BYTES + 1))
+
+
+_SILENCE = re.compile(
+    r"NETWORK_CONNECTION|curlCode|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|[Tt]imed? ?out|[Cc]onnection (reset|refused)"
+)
+"""What the file systems that pyarrow and fsspec bring say where nobody answers: some of them have one kind of error for everything."""
+
+
+def is_no_answer(error: BaseException) -> bool:
+    """Whether an error of a file system says that nobody answers there, as against a refusal or a file that is not there."""
+    return isinstance(error, (ConnectionError, TimeoutError)) or _SILENCE.search(str(error)) is not None
 
 
 def first_line(error: BaseException) -> str:

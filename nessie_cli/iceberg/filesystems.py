@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import first_line, scheme_of, shown
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.files import NoAnswer, first_line, scheme_of, shown
+
+_TAIL = re.compile(r"[?#].*|$", re.DOTALL)
+"""What PyIceberg takes for no part of the path, though it is one of the object's name."""
 
 
 def properties_of(catalog: str | None) -> dict[str, str]:
@@ -33,7 +37,7 @@ def properties_of(catalog: str | None) -> dict[str, str]:
 def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     """The `pyarrow.fs.FileSystem` of a location, and its path there (for S3 `bucket/key`).
 
-    Raises `InvalidInput` for a scheme that nothing installed knows, `StoreUnavailable` where the file system cannot be reached.
+    Raises `InvalidInput` for a scheme that nothing installed knows, `NoAnswer` where the file system cannot be reached.
     """
     scheme = scheme_of(location)
     try:
@@ -42,11 +46,11 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
         raise InvalidInput(f"{shown(location)}: files behind {scheme}: are reached by PyIceberg; install nessie-cli[iceberg]") from None
     try:
         scheme, host, path = PyArrowFileIO.parse_location(location)
-        return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path
+        return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path + _TAIL.findall(location)[0]
     except (ImportError, ValueError) as error:
         raise InvalidInput(f"{shown(location)}: cannot be listed: {first_line(error)}") from None
     except OSError as error:
-        raise StoreUnavailable(f"{shown(location)}: cannot be reached: {first_line(error)}") from None
+        raise NoAnswer(f"{shown(location)}: cannot be reached: {first_line(error)}") from None
 
 
 def _known(scheme: str, host: str, properties: dict[str, str]) -> Any:

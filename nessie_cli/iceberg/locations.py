@@ -23,11 +23,14 @@ def normalised(location: str) -> str:
     """The normal form of an absolute location: a path for a local file, `scheme://authority/path` for all others, without a slash at its end.
 
     `s3a:` and `s3n:` are `s3:`; slashes that follow each other are one; percent-encoding is left as it is. Symbolic links of local files are
-    followed (those of each folder once). Raises `InvalidInput` for what is not absolute.
+    followed (those of each folder once). Raises `InvalidInput` for what is not absolute, and for remote locations with `?` or `#`: some readers
+    take what comes behind for a part of the name, others do not.
     """
     scheme = scheme_of(location)
     if scheme in ("", "file"):
         return _local(location)
+    if "?" in location or "#" in location:
+        raise InvalidInput(f"{shown(location)}: which file this is cannot be told, because of '?' or '#' in it")
     authority, slash, path = location.partition(":")[2].removeprefix("//").partition("/")
     scheme = _SAME_AS.get(scheme, scheme)
     return f"{scheme}://{authority}{_SLASHES.sub('/', slash + path).rstrip('/')}"

@@ -14,7 +14,7 @@ Sources: the Iceberg table specification, versions 1 to 3 (manifest lists, manif
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,7 +22,7 @@ import fastavro
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import Files, MissingFile, first_line, shown
+from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer, first_line, shown
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, parse_document
 
@@ -47,6 +47,8 @@ class Fault(StrEnum):
     MISSING = "MISSING"
     DAMAGED = "DAMAGED"
     UNREADABLE = "UNREADABLE"
+    NO_ANSWER = "NO_ANSWER"
+    """Nobody answers where it is: that is no matter of this file."""
     NO_SNAPSHOT = "NO_SNAPSHOT"
     """The file is sound, and does not list the snapshot that the catalog names."""
 
@@ -150,6 +152,8 @@ def _read(files: Files, location: str) -> bytes:
         return files.read(location)
     except MissingFile as error:
         raise Broken(Fault.MISSING, location, error.message) from None
+    except NoAnswer as error:
+        raise Broken(Fault.NO_ANSWER, location, error.message) from None
     except (InvalidInput, StoreUnavailable) as error:
         raise Broken(Fault.UNREADABLE, location, error.message) from None
 
@@ -284,6 +288,10 @@ class Walker:
         self._wanted = snapshots
         self._done: dict[str, tuple[Broken, ...]] = {}
         """Manifest lists and manifests that have been followed, by path, with what is broken in them."""
+
+    def remember(self, manifests: Iterable[str]) -> None:
+        """Take these manifests, by path, as read and told: they are sound."""
+        self._done.update(dict.fromkeys(manifests, ()))
 
     def follow(self, location: str, snapshot_id: int | None = None) -> Iterator[Found]:
         """The files that a content needs, without those told before; and each one that cannot be followed, also where that was told before.

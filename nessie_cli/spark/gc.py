@@ -7,8 +7,10 @@ because the functions over Arrow batches of PySpark 4.1 need pandas. Options of 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import structs
@@ -19,10 +21,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody g
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.gc.datasets import Dataset
-from nessie_cli.gc.following import TRIES, Finding, Places, Rows, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
+from nessie_cli.gc.datasets import Dataset, make_durable
+from nessie_cli.gc.following import TRIES, Places, Rows, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
 from nessie_cli.gc.history import TableState
-from nessie_cli.gc.marking import Marked, Told, mark_contents
+from nessie_cli.gc.marking import Marked, Told, contents_of
+from nessie_cli.gc.pieces import Finding
 from nessie_cli.gc.planning import CHECKSUM, METADATA, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import FINDINGS
@@ -41,11 +44,14 @@ from nessie_cli.iceberg.reachable import (
     read_table,
 )
 from nessie_cli.repository.base import Repository
+from nessie_cli.spark.failures import at
 
 Properties = Mapping[str, str]
 
 _FILES_PER_TASK = 20
 _MOST_TASKS = 2_000
+_WHOLE = "_whole"
+"""The file that says that all of a stage is there."""
 _TIMES = "spark.sql.parquet.outputTimestampType"
 
 
@@ -81,56 +87,65 @@ def _told(what: str, number: int = 0, **values: str | None) -> Values:
 
 def gc_mark(repository: Repository, settings: Settings, marks: Marks, properties: Properties, told: Told) -> Marked:
     """As `gc.marking.mark`, with the reading of files spread over Spark's executors, which have to reach the files and the folder of the run."""
-    marked = mark_contents(repository, settings, marks, told)
-    counts = _Following(SparkSession.builder.getOrCreate(), properties, Snapshots(settings.snapshots), told).follow(marks)
+    marked = contents_of(repository, settings, marks, told)
+    counts = _Following(SparkSession.builder.getOrCreate(), properties, Snapshots(settings.snapshots), told, marks.live.pieces).follow(marks)
     return structs.replace(marked, counts={**marked.counts, **counts})
 
 
 class _Following:
-    """The jobs of a mark. Each stage is kept, because several results are taken from it."""
+    """The jobs of a mark.
 
-    def __init__(self, spark: SparkSession, properties: Properties, snapshots: Snapshots, told: Told) -> None:
+    What each stage tells is kept in the folder `stages`: several results are taken from it, and a mark that was stopped goes on behind the last stage
+    that was finished.
+    """
+
+    def __init__(self, spark: SparkSession, properties: Properties, snapshots: Snapshots, told: Told, stages: Path) -> None:
         self._spark = spark
         self._properties = dict(properties)
         self._snapshots = snapshots
         self._say = told
-        self._kept: list[DataFrame] = []
+        self._stages = stages
 
     def follow(self, marks: Marks) -> dict[str, int]:
         """Write the datasets `live`, `bases` and `findings`."""
-        try:
-            return self._follow(marks)
-        finally:
-            for frame in self._kept:
-                frame.unpersist()
-
-    def _follow(self, marks: Marks) -> dict[str, int]:
         states = _read(self._spark, marks.contents, _CONTENTS).withColumn("number", F.monotonically_increasing_id())
         followed = F.col("type").isin(["ICEBERG_TABLE", "ICEBERG_VIEW"])
         live = states.where("live").where(followed)
         tables = self._stage("metadata files", live, _follow_state(self._properties, self._snapshots))
-        lists = self._stage("manifest lists", _once(tables, _LIST), _follow_list(self._properties))
-        manifests = self._stage("manifests", _once(tables.unionByName(lists), _MANIFEST), _follow_manifest(self._properties))
+        lists = self._stage("manifest lists", _once(tables, _LIST), _follow_list(self._properties), tables)
+        manifests = self._stage("manifests", _once(tables.unionByName(lists), _MANIFEST), _follow_manifest(self._properties), tables)
         needed_files = tables.unionByName(lists).unionByName(manifests).where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
         found = needed_files.groupBy("path").agg(F.min("kind").alias("kind"), F.min("content_id").alias("content_id"))
         counts = {"live": _write(found, found.count(), marks.live)}
         places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
         self._breakages(places, tables, lists, manifests)
         foreign_ones = [foreign(_state(row)) for row in states.where("live").where(~followed).collect()]
-        return counts | write_places(marks, places, [*foreign_ones, *findings])
+        counts |= write_places(marks, places, [*foreign_ones, *findings])
+        shutil.rmtree(self._stages, ignore_errors=True)
+        return counts
 
-    def _stage(self, words: str, frame: DataFrame, work: Callable[[Iterable[Row]], Iterator[Values]]) -> DataFrame:
-        """What tasks tell about the rows of a frame, done now and kept."""
-        count = frame.count()
-        self._say(f"reading {words}", 0, count)
-        tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
-        done = self._spark.createDataFrame(frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False).persist(
-            StorageLevel.MEMORY_AND_DISK
-        )
-        self._kept.append(done)
-        done.count()
-        self._say(f"reading {words}", count, count)
-        return done
+    def _stage(self, words: str, frame: DataFrame, work: Callable[[Iterable[Row]], Iterator[Values]], tables: DataFrame | None = None) -> DataFrame:
+        """What tasks tell about the rows of a frame, done now, or in the process that was stopped.
+
+        `tables` is what the metadata files have told, None for those themselves.
+        """
+        folder = self._stages / words.replace(" ", "-")
+        if not (folder / _WHOLE).exists():
+            count = frame.count()
+            self._say(f"reading {words}", 0, count)
+            tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
+            done = self._spark.createDataFrame(frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False)
+            done.persist(StorageLevel.MEMORY_AND_DISK)
+            try:
+                rows = done.count()
+                _need_answers(done, tables or done)
+                _write_files(done, rows, folder)
+            finally:
+                done.unpersist()
+            make_durable(folder)
+            (folder / _WHOLE).touch()
+            self._say(f"reading {words}", count, count)
+        return self._spark.read.schema(_FOUND).parquet(folder.as_uri())
 
     def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[Places, list[Finding]]:
         """Where contents are and have been; a dead one is looked for where no live state of it has told about the same folder."""
@@ -138,7 +153,7 @@ class _Following:
         settled = tables.where(F.col("what") == "SETTLED").select("content_id", F.col("path").alias("folder")).distinct()
         tried = F.sort_array(F.collect_list(F.struct("number", *_STATE)))
         groups = dead.select("*", folder).join(settled, ["content_id", "folder"], "left_anti").groupBy("content_id", "folder")
-        looked = self._stage("places of dropped tables", groups.agg(F.slice(tried, 1, TRIES).alias("states")), _look_for(self._properties))
+        looked = self._stage("places of dropped tables", groups.agg(F.slice(tried, 1, TRIES).alias("states")), _look_for(self._properties), tables)
         places = Places()
         told = tables.unionByName(looked).where(F.col("what") == _BASE).groupBy("content_id", "path")
         for row in told.agg(F.min(F.struct("number", "key")).alias("first")).sort("first.number", "path").collect():
@@ -169,6 +184,19 @@ class _Following:
             found = row["first"]
             state = TableState(row["content_id"], found["key"], "", "", None, live=True, reference=found["reference"], commit="")
             places.broke(broken(state, Broken(Fault(found["fault"]), row["location"], found["message"])))
+
+
+def _need_answers(done: DataFrame, tables: DataFrame) -> None:
+    """Raises `StoreUnavailable` where a file system does not answer that has told about tables: that is no fault of a table."""
+    silent = done.where(F.col("fault") == Fault.NO_ANSWER.value).withColumn("authority", _authority("location"))
+    answered = tables.where(F.col("what") == "SETTLED").select(_authority("path").alias("authority")).distinct()
+    for row in silent.join(answered, "authority").sort("location").take(1):
+        raise StoreUnavailable(row["message"])
+
+
+def _authority(column: str) -> Column:
+    # S3's schemes are several, and the normal form of a location has one of them.
+    return F.lower(F.regexp_replace(F.regexp_extract(column, "^[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?", 0), "^s3[an]:", "s3:"))
 
 
 def _once(frame: DataFrame, what: str) -> DataFrame:
@@ -260,7 +288,8 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
         files = Files(properties)
         for row in rows:
             first, number = _state(row["states"][0]), row["states"][0]["number"]
-            bases, findings = dead_places(files, [_state(state) for state in row["states"]])
+            with at("places of dropped tables"):
+                bases, findings = dead_places(files, [_state(state) for state in row["states"]])
             for base in bases:
                 yield _told(_BASE, number, path=base, content_id=first.content_id, key=first.key)
             for one in findings:
@@ -273,6 +302,7 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
 # -- plan ------------------------------------------------------------------------------------------------------------------------------------
 
 _LISTED = _columns("path", "location", size=LongType(), modified=TimestampType(), base=StringType())
+# Of a finding, its kind is in `finding` and its message in `path`.
 _ROW = _columns("finding", "path", "location", "base", size=LongType(), modified=TimestampType())
 
 
@@ -293,12 +323,13 @@ def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Proper
     shared, given = spark.sparkContext.broadcast(scope), dict(properties)
 
     def below(root: str) -> Iterator[Values]:
-        for row in rows_below(root, shared.value, given):
-            if isinstance(row, Finding):
-                yield row.message, None, row.location, None, None, None
-            else:
-                path, location, size, modified, base = row
-                yield None, path, location, base, size, modified
+        with at("listing"):
+            for row in rows_below(root, shared.value, given):
+                if isinstance(row, Finding):
+                    yield row.kind, row.message, row.location, None, None, None
+                else:
+                    path, location, size, modified, base = row
+                    yield None, path, location, base, size, modified
 
     roots = spark.sparkContext.parallelize(scope.roots, max(1, len(scope.roots)))
     found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(StorageLevel.MEMORY_AND_DISK)
@@ -306,7 +337,7 @@ def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Proper
         files = found.where("finding is null").select(*_LISTED.names)
         rows = _write(files, files.count(), listed)
         for row in found.where("finding is not null").sort("location").collect():
-            find(Finding("LISTING", location=row["location"], message=row["finding"]))
+            find(Finding(row["finding"], location=row["location"], message=row["path"]))
         size = found.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
         assert size is not None
         return {"listed": rows, "listedBytes": size[0]}
@@ -369,12 +400,16 @@ def _with_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 def _write(frame: DataFrame, rows: int, dataset: Dataset) -> int:
     """Write a dataset of so many rows where the tasks are. Raises `StoreUnavailable` where the driver does not see what they have written."""
     with dataset.replacing() as folder:
-        with _with_setting(frame.sparkSession, _TIMES, "TIMESTAMP_MICROS"):
-            frame.write.mode("overwrite").parquet((folder / "rows").as_uri())
-        there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
-        if there != rows:
-            raise StoreUnavailable(
-                f"{folder}: {rows} rows were written by Spark's workers and {there} arrived here; the folder of runs has to be one that "
-                "the driver and all workers share"
-            )
+        _write_files(frame, rows, folder / "rows")
     return rows
+
+
+def _write_files(frame: DataFrame, rows: int, folder: Path) -> None:
+    with _with_setting(frame.sparkSession, _TIMES, "TIMESTAMP_MICROS"):
+        frame.write.mode("overwrite").parquet(folder.as_uri())
+    there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+    if there != rows:
+        raise StoreUnavailable(
+            f"{folder}: {rows} rows were written by Spark's workers and {there} arrived here; the folder of runs has to be one that "
+            "the driver and all workers share"
+        )

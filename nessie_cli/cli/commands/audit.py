@@ -9,7 +9,7 @@ import typer
 from nessie_cli.audit.findings import Counts, Finding
 from nessie_cli.cli.auditing import advice, encode_finding
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine, EngineOption, spark_session
+from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ContentKey, KeyRange
 
@@ -24,7 +24,7 @@ def audit(
     ] = None,
     *,
     prefix: Annotated[str | None, typer.Option("--prefix", metavar="PREFIX", help="Only this key and what is below it.")] = None,
-    engine: EngineOption = Engine.LOCAL,
+    engine: EngineOption = None,
 ) -> None:
     """Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.
 
@@ -35,7 +35,7 @@ def audit(
     within = ContentKey.parse(prefix) if prefix else None
     effective = call.repository().resolve(call.revision(revision))
     counts = Counts()
-    with _findings(call, engine, effective.hash, within, counts) as found:
+    with _findings(call, chosen(engine), effective.hash, within, counts) as found:
         first = next(found, None)
         if call.wants_json:
             from nessie_cli.wire.encode import encode_reference

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.collecting import EngineOption, RunName, RunsFolder, Worker, clock, document, finish, runs, size
+from nessie_cli.cli.collecting import RunName, RunsFolder, Worker, clock, document, finish, runs, size
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import EngineOption
 
 EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --json")
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nessie_cli.cli.collecting import EngineOption, RunsFolder, Worker, clock, finish, runs
+from nessie_cli.cli.collecting import RunsFolder, Worker, clock, finish, runs
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine
+from nessie_cli.cli.engines import Engine, EngineOption, chosen
 from nessie_cli.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def gc_mark(
     if resume is not None:
         run = folder.open(resume)
     else:
-        asked = Asked(cutoffs, default_cutoff, reference_time, snapshots, catalog, engine or Engine.LOCAL)
+        asked = Asked(cutoffs, default_cutoff, reference_time, snapshots, catalog, chosen(engine))
         run = folder.new(_settings(call, asked), call.now)
     with run.changing(), heard(call, "marking") as tell:
         phases.mark(run, Worker(call, run, engine, tell).mark, clock)

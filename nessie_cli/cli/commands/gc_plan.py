@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.collecting import EngineOption, RunName, RunsFolder, Worker, clock, finish, runs
+from nessie_cli.cli.collecting import RunName, RunsFolder, Worker, clock, finish, runs
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import EngineOption
 from nessie_cli.errors import InvalidInput
 
 EXAMPLES = (

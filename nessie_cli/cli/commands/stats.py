@@ -9,7 +9,7 @@ from nessie_cli import commitspec
 from nessie_cli.audit.sizes import Sizes
 from nessie_cli.audit.statistics import Commits, History
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine, EngineOption, spark_session
+from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import NO_ANCESTOR, IcebergTable, Reference
 
@@ -34,7 +34,7 @@ def stats(
     *,
     most: Annotated[int, typer.Option("-n", "--most", metavar="N", min=1, help="Tell the N most changed keys and largest tables.")] = 20,
     sizes: Annotated[bool, typer.Option("--sizes", help="The largest tables, too; reads every table's metadata file.")] = False,
-    engine: EngineOption = Engine.LOCAL,
+    engine: EngineOption = None,
 ) -> None:
     """Count the commits of each author, day and key, what was created and deleted, and how many tables there were.
 
@@ -44,7 +44,7 @@ def stats(
     call = Invocation.of(ctx)
     refuse_empty(USAGE, words)
     line = _line(call, words)
-    if engine is Engine.SPARK:
+    if chosen(engine) is Engine.SPARK:
         found, large = _by_spark(call, line, most, sizes=sizes)
     else:
         found, large = _here(call, line, most), _sizes_here(call, line, most) if sizes else None

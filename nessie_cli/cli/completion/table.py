@@ -644,7 +644,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--reference-time",), "-", False, "The time that durations count back from; else now."),
             (("--snapshots",), ("listed", "referenced"), False, "Of a live table: listed (every snapshot in its metadata stays) or referenced (one)."),
             (("--catalog",), "-", False, "The catalog of PyIceberg's configuration that has the properties (endpoints, credentials) of the file systems."),
-            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local."),
             (("--resume",), "run", False, "Go on with a run that was stopped."),
             (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
         ),
@@ -657,7 +657,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("--warehouse",), "folder", True, "A location that files may be deleted below, whatever tables say; repeatable."),
             (("--grace",), "-", False, "How old a file has to be at least: 3d, 36h, P3D; else what the repository's own configuration says, else 3d."),
-            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local."),
             (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
         ),
         ("run",),
@@ -690,7 +690,7 @@ COMMANDS: Mapping[str, Command] = {
         {},
         (
             (("--dry-run",), "", False, "Mark again and tell what would be deleted; delete nothing."),
-            (("--engine",), ("local", "spark"), False, "Read files in this process, or in tasks of Spark."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local."),
             (("--runs",), "folder", False, "The folder of the runs; else gc/ in the workspace's .nessie/."),
         ),
         ("run",),
@@ -718,7 +718,7 @@ COMMANDS: Mapping[str, Command] = {
         {},
         (
             (("--prefix",), "key", False, "Only this key and what is below it."),
-            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local."),
         ),
         ("revision",),
         False,
@@ -729,7 +729,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("-n", "--most"), "-", False, "Tell the N most changed keys and largest tables."),
             (("--sizes",), "", False, "The largest tables, too; reads every table's metadata file."),
-            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's."),
+            (("--engine",), ("local", "spark"), False, "Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local."),
         ),
         ("range",),
         False,
