@@ -25,7 +25,8 @@ SPELLINGS = {
     "/": ["/", "file:///", "//"],
     "/lake/a b/100%25=c%20d": ["/lake/a b/100%25=c%20d", "file:/lake/a b/100%25=c%20d"],
     "s3://bucket/a/b": ["s3://bucket/a/b", "s3a://bucket/a/b", "s3n://bucket/a/b", "S3://bucket/a/b", "s3://bucket//a///b", "s3a://bucket/a/b/"],
-    "s3://bucket/k=a%2Fb/x?y#z": ["s3://bucket/k=a%2Fb/x?y#z", "s3a://bucket/k=a%2Fb/x?y#z"],
+    "s3://bucket/k=a%2Fb/x y": ["s3://bucket/k=a%2Fb/x y", "s3a://bucket/k=a%2Fb/x y"],
+    "/lake/x?y#z": ["/lake/x?y#z", "file:/lake/x?y#z"],
     "s3://bucket": ["s3://bucket", "s3://bucket/"],
     "abfs://c@account.dfs.core.windows.net/a": ["abfss://c@account.dfs.core.windows.net/a", "abfs://c@account.dfs.core.windows.net/a"],
     "gs://bucket/a": ["gs://bucket/a", "gcs://bucket//a"],
@@ -45,8 +46,8 @@ def test_different_files_stay_different() -> None:
     assert len({normalised(location) for location in different}) == len(different)
 
 
-@pytest.mark.parametrize("location", ["lake/t", "file:lake/t", "file://other-host/lake/t", ""])
-def test_what_is_not_absolute_is_refused(location: str) -> None:
+@pytest.mark.parametrize("location", ["lake/t", "file:lake/t", "file://other-host/lake/t", "", "s3://lake/t/x?y", "s3://lake/t/x#1"])
+def test_what_is_not_absolute_or_not_clear_is_refused(location: str) -> None:
     with pytest.raises(InvalidInput):
         normalised(location)
 
