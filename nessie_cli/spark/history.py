@@ -143,7 +143,7 @@ def _rows_of(part: SomeHistory, entry: LogEntry, operations: Sequence[Operation]
         yield (part.segment.reference, entry.hash, entry.meta.commit_time, name, *key_values(operation.key), content_row(content))
 
 
-_RANGE = frozenset({"ref", "from", "to", "at"})
+_RANGE = frozenset({"ref", "from", "to", "at", "maxcommitsperbatch"})
 _TIMES = {"reference": Kind.NAME, "commit_time": Kind.TIME}
 
 LOG = Table("log", _RANGE, LOG_SCHEMA, _TIMES, pin_heads, _plan_log, _log_rows)

@@ -15,13 +15,22 @@ ALL_REFERENCES = "*"
 ROWS_PER_PARTITION = 10_000
 _SECRET = r"(?i)auth|token|passw|pwd|secret|credential|api.?key|access.?key"  # noqa: S105 - a pattern of names
 _COMMON = frozenset({"url", "table", "rowsperpartition"})
-_SPELLING = {"rowsperpartition": "rowsPerPartition", "dryrun": "dryRun", "requestid": "requestId", "expectedhash": "expectedHash"}
+_SPELLING = {
+    "rowsperpartition": "rowsPerPartition",
+    "maxcommitsperbatch": "maxCommitsPerBatch",
+    "dryrun": "dryRun",
+    "requestid": "requestId",
+    "expectedhash": "expectedHash",
+}
 """Spark gives the names of options in lower case."""
 WRITING = frozenset({"url", "ref", "message", "author", "expectedhash", "requestid", "dryrun"})
 
 
 class Asked(Struct, frozen=True):
-    """What a read asks for. `references` are revisions, or the one word `*`; None for the default branch. `since` is the option `from`."""
+    """What a read asks for. `references` are revisions, or the one word `*`; None for the default branch. `since` is the option `from`.
+
+    `commits_per_batch` is for streams alone: None takes all that there are.
+    """
 
     url: str
     table: str
@@ -30,6 +39,7 @@ class Asked(Struct, frozen=True):
     at: str | None = None
     prefix: str | None = None
     rows: int = ROWS_PER_PARTITION
+    commits_per_batch: int | None = None
 
     @property
     def place(self) -> str:
@@ -71,7 +81,7 @@ def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> A
     allowed = _COMMON | tables[table]
     for name in given:
         if name not in allowed:
-            raise InvalidInput(f"option {name}: table {table} has no such option; it takes {_spelt(allowed)}")
+            raise InvalidInput(f"option {_SPELLING.get(name, name)}: table {table} has no such option; it takes {_spelt(allowed)}")
     if "ref" in given and "to" in given:
         raise InvalidInput("options ref and to: both name the end; give one of them")
     text = given.get("ref") or given.get("to")
@@ -82,7 +92,8 @@ def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> A
         since=given.get("from") or None,
         at=given.get("at") or None,
         prefix=given.get("prefix") or None,
-        rows=_rows(given.get("rowsperpartition")),
+        rows=_number(given, "rowsperpartition") or ROWS_PER_PARTITION,
+        commits_per_batch=_number(given, "maxcommitsperbatch"),
     )
     if result.references and len(result.references) > 1 and ALL_REFERENCES in result.references:
         raise InvalidInput("option ref: * is every reference; give it alone")
@@ -99,7 +110,7 @@ def submission(options: Mapping[str, str]) -> Submission:
     _refuse_secrets(given)
     for name in given:
         if name not in WRITING:
-            raise InvalidInput(f"option {name}: a write has no such option; it takes {_spelt(WRITING)}")
+            raise InvalidInput(f"option {_SPELLING.get(name, name)}: a write has no such option; it takes {_spelt(WRITING)}")
     if not given.get("message", "").strip():
         raise InvalidInput('option message: is missing; .option("message", ...) says what the commit does')
     return Submission(
@@ -137,11 +148,12 @@ def _url(given: Mapping[str, str]) -> str:
     return url
 
 
-def _rows(text: str | None) -> int:
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
     if text is None:
-        return ROWS_PER_PARTITION
+        return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:10]) == int(text):
-        raise InvalidInput(f"option rowsPerPartition: {text!r} is no whole number above 0")
+        raise InvalidInput(f"option {_SPELLING[name]}: {text!r} is no whole number above 0")
     return int(text)
 
 

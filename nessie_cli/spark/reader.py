@@ -61,6 +61,8 @@ class Reader(DataSourceReader):
         self._schema = schema
         self._wanted = EVERYTHING
         with at(asked.place):
+            if asked.commits_per_batch is not None:
+                raise InvalidInput("option maxCommitsPerBatch: is for streams (spark.readStream)")
             Batches(TABLES[asked.table], schema)
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name

@@ -27,7 +27,7 @@ def test_batches_are_the_history_without_gap_or_overlap(store: str, pieces: str)
         catalog = Catalog(repository)
         reader = stream(store, table="log", ref="dev", rowsPerPartition=pieces)
         offset = reader.initialOffset()
-        assert offset == {"hash": NO_ANCESTOR}
+        assert offset == {"from": NO_ANCESTOR, "hash": NO_ANCESTOR}
         read: list[str] = []
         for number in range(4):
             latest = reader.latestOffset()
@@ -53,6 +53,55 @@ def test_a_stream_of_what_is_new(store: str) -> None:
         assert [(row["key"], row["operation"], row["reference"]) for row in found.to_pylist()] == [("db.t1", "PUT", "main"), ("db.t2", "PUT", "main")]
 
 
+def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -> None:
+    with connect(store) as repository:
+        catalog = Catalog(repository)
+        every = catalog.hashes("dev")
+        reader = stream(store, table="log", ref="dev", maxCommitsPerBatch="20")
+        offset, sizes, read = reader.initialOffset(), [], []
+        while (latest := reader.latestOffset()) != offset:
+            assert reader.latestOffset() == latest, "asked for again, nothing has been planned meanwhile"
+            found = batch(reader, offset, latest)
+            sizes.append(len(found))
+            read = found + read
+            offset = latest
+            # Another process goes on; Spark tells it what has been reached by a batch of nothing.
+            reader = stream(store, table="log", ref="dev", maxCommitsPerBatch="20")
+            assert batch(reader, offset, offset) == []
+        assert read == every
+        assert sizes == [20] * (len(every) // 20) + [len(every) % 20]
+        assert sizes[-1] > 0
+
+
+def test_the_first_batch_begins_where_it_did_when_it_was_planned(store: str) -> None:
+    with connect(store) as repository:
+        catalog = Catalog(repository)
+        reader = stream(store, table="log", from_="main")
+        for number in range(3):
+            catalog.write("main", {"db.t1": number})
+        planned = reader.latestOffset()
+        expected = batch(reader, reader.initialOffset(), planned)
+        assert expected == catalog.hashes("main")[:3]
+        # It failed; the name in `from` leads elsewhere by now.
+        catalog.write("main", {"db.t1": 4})
+        again = stream(store, table="log", from_="main")
+        assert batch(again, again.initialOffset(), planned) == expected
+        latest = again.latestOffset()
+        assert batch(again, planned, latest) == catalog.hashes("main")[:1]
+        assert latest["from"] == planned["from"]
+
+
+def test_a_checkpoint_of_hashes_alone_is_gone_on_with(store: str) -> None:
+    with connect(store) as repository:
+        catalog = Catalog(repository)
+        offset = {"hash": catalog.head()}
+        reader = stream(store, table="log")
+        assert batch(reader, offset, offset) == []
+        assert reader.latestOffset() == offset
+        catalog.write("main", {"db.t1": 4})
+        assert batch(reader, offset, reader.latestOffset()) == [catalog.head()]
+
+
 def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> None:
     with connect(store) as repository:
         reader = stream(store, table="log")
@@ -61,13 +110,19 @@ def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> 
         repository.assign_reference("main", common, expected_hash=offset["hash"])
         with pytest.raises(Refused, match=rf"commit {offset['hash']} was read before .* the reference has been moved\. .*from={common}"):
             reader.partitions(offset, reader.latestOffset())
+        limited = stream(store, table="log", maxCommitsPerBatch="1")
+        assert limited.partitions(offset, offset) == []
+        with pytest.raises(Refused, match="the reference has been moved"):
+            limited.latestOffset()
 
 
 def test_a_branch_that_is_gone_is_told(store: str) -> None:
     with connect(store) as repository:
         reader = stream(store, table="log", ref="late")
         repository.delete_reference("late", expected_hash=repository.reference("late").hash)
-        with pytest.raises(Refused, match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found"):
+        with pytest.raises(
+            Refused, match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found; the stream has read up to commit [0-9a-f]{64} "
+        ):
             reader.latestOffset()
 
 
