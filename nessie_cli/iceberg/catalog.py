@@ -18,6 +18,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     NoSuchViewError,
     TableAlreadyExistsError,
+    ValidationError,
     ViewAlreadyExistsError,
 )
 from pyiceberg.io import FileIO
@@ -35,7 +36,7 @@ from pyiceberg.view.metadata import ViewVersion
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg import messages, namespaces, options, tables, views
-from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.failures import as_pyiceberg_says, reading_metadata
 from nessie_cli.iceberg.line import Change, Line, State
 from nessie_cli.iceberg.metadata import read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
@@ -345,13 +346,13 @@ class NessieCatalog(MetastoreCatalog):
         return Table(key.elements, metadata, location, self._load_file_io(metadata.properties, location), self)
 
     def _read(self, metadata_location: str, type_: type[C]) -> C:
-        """The content that a metadata file stands for; raises `ValueError` where it is one of another type."""
-        with as_pyiceberg_says():
+        """The content that a metadata file stands for; raises `ValidationError` where it is one of another type."""
+        with reading_metadata(metadata_location):
             content = read_content(metadata_location, self.properties)
         if isinstance(content, type_):
             return content
         view = isinstance(content, IcebergView)
-        raise ValueError(f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}")
+        raise ValidationError(f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}")
 
     def _uuid(self, content: IcebergTable) -> object:
         """The UUID of a table; of one whose file cannot be read, something that equals nothing."""

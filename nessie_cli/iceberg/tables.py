@@ -8,7 +8,7 @@ from typing import Any
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 
-from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.failures import reading_metadata
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, read_document
 from nessie_cli.model import IcebergTable
 
@@ -30,10 +30,10 @@ def content_of(metadata: TableMetadata, location: str, content_id: str | None = 
 
 
 def read(content: IcebergTable, properties: Mapping[str, str]) -> TableMetadata:
-    """The metadata of a table as its content tells it; raises `ValueError` that names the file where it is missing or unsound."""
-    with as_pyiceberg_says():
-        document = read_document(content.metadata_location, properties)
-    return _as_told(TableMetadataUtil.parse_obj(dict(document)), content)
+    """The metadata of a table as its content tells it; raises `FileNotFoundError` or `ValidationError` that names the file."""
+    with reading_metadata(content.metadata_location):
+        metadata = TableMetadataUtil.parse_obj(dict(read_document(content.metadata_location, properties)))
+    return _as_told(metadata, content)
 
 
 def _as_told(metadata: TableMetadata, content: IcebergTable) -> TableMetadata:

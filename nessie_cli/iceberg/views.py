@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.view import View
 from pyiceberg.view.metadata import ViewMetadata, ViewVersion
 
-from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.failures import reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_document
 from nessie_cli.model import ContentKey, IcebergView
 
@@ -48,10 +48,9 @@ def write(metadata: ViewMetadata, io: FileIO, location: str) -> None:
 
 
 def read(key: ContentKey, told: IcebergView, properties: Mapping[str, str]) -> View:
-    """A view in the version that its content tells; raises `ValueError` that names the file where it is missing or unsound."""
-    with as_pyiceberg_says():
-        document = read_document(told.metadata_location, properties)
-    metadata = ViewMetadata.model_validate(document)
+    """A view in the version that its content tells; raises `FileNotFoundError` or `ValidationError` that names the file."""
+    with reading_metadata(told.metadata_location):
+        metadata = ViewMetadata.model_validate(read_document(told.metadata_location, properties))
     if told.version_id in {version.version_id for version in metadata.versions}:
         metadata = metadata.model_copy(update={"current_version_id": told.version_id})
     return View(key.elements, metadata)

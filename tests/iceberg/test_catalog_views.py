@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchViewError, TableAlreadyExistsError, ViewAlreadyExistsError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchViewError, TableAlreadyExistsError, ValidationError, ViewAlreadyExistsError
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 from nessie_cli.iceberg.metadata import read_content
@@ -105,12 +105,12 @@ def test_a_view_is_dropped_and_registered_again(lake: Lake) -> None:
 def test_metadata_of_the_other_kind_is_not_registered(embedded: Lake) -> None:
     catalog = embedded.catalog()
     table = catalog.create_table("orders", ROWS.schema)
-    with pytest.raises(ValueError, match="metadata of a table, not of a view"):
+    with pytest.raises(ValidationError, match="metadata of a table, not of a view"):
         catalog.register_view("ids", table.metadata_location)
     catalog.create_view("ids", ROWS.schema, version())
     content = embedded.repository.content(embedded.branch, ContentKey(("ids",)))
     assert isinstance(content, IcebergView)
-    with pytest.raises(ValueError, match="metadata of a view, not of a table"):
+    with pytest.raises(ValidationError, match="metadata of a view, not of a table"):
         catalog.register_table("third", content.metadata_location)
 
 
