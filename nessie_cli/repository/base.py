@@ -284,7 +284,8 @@ class Sifting(Protocol):
     def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
         """The commits that pass, newest first; None for others that were looked at. Ends where no more can pass.
 
-        Cost one small read for each commit of the walk, or less: merges, commits on a key, and those until a time are found without those between.
+        Cost one small read for each commit of the walk, or less: merges, commits on a key, and those until a time are found without those between,
+        and what was looked at for its texts is not read for them again.
         """
 
 

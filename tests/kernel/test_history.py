@@ -33,7 +33,8 @@ class Graph:
             parents = [self.ids[first % len(self.ids)]]
             if merged is not None and self.ids[merged % len(self.ids)] not in (NO_COMMIT, parents[0]):
                 parents.append(self.ids[merged % len(self.ids)])
-            new = draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta(f"commit {number}"), stamp=Stamp("", clock))
+            meta = CommitMeta(f"commit {number}", authors=(f"writer {number % 3}",))
+            new = draft_commit(objects, parents, tree.EMPTY, {}, meta=meta, stamp=Stamp("", clock))
             self.ids.append(new)
             self.parents[new] = parents
         self.heap.keep(objects)
