@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock, get_ident
 from importlib import import_module
 from importlib.machinery import PathFinder
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
+
+_Module = type(sys)
 
 SELDOM_USED = frozenset({
     "bz2", "difflib", "fnmatch", "gettext", "ipaddress", "linecache", "lzma", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "ntpath",
@@ -44,15 +47,13 @@ def system() -> str:
 
 
 def postpone() -> None:
-    """From now on load these modules only when something in them is used.
-
-    For a program with one thread: two that use a module at once could meet it half loaded. Others call `load_all` first.
-    """
-    sys.meta_path.insert(0, _Finder)
+    """From now on load these modules only when something in them is used. Of several threads that use one at once all but one wait."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)
 
 
 def load_all() -> None:
-    """End it: load what has been postponed."""
+    """End it: load what has been postponed. For a program that runs long, and is asked for nothing while it starts."""
     if _Finder in sys.meta_path:
         sys.meta_path.remove(_Finder)
     for name in SELDOM_USED:
@@ -81,21 +82,28 @@ class _Finder:
         return spec
 
 
-class Postponed(type(sys)):  # type: ignore[misc]
+class Postponed(_Module):  # type: ignore[misc,valid-type]
     """A module that is still empty; the first name that is looked up in it loads it."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:
+        # Not by `super()`: another thread may have made it a common module since.
+        own = _Module.__getattribute__
         # The import system itself looks for such names; only `__all__` is asked by those who want what is inside.
         if name.startswith("__") and name != "__all__":
-            raise AttributeError(name)
-        if name == _CALLED_LATER.get(self.__name__):
-            return _called_later(self, name)
-        home = _LIVES_IN.get(self.__name__, {}).get(name)
-        if home is not None:
-            module = import_module(home)
-            return module if home == f"{self.__name__}.{name}" else getattr(module, name)
-        _load(self)
-        return getattr(self, name)
+            return own(self, name)
+        loader = self.__spec__.loader
+        # What its own code asks for is there already, or not yet.
+        if isinstance(loader, _Loader) and loader.thread != get_ident():
+            if loader.thread is None and name in own(self, "__dict__"):
+                return own(self, name)
+            if name == _CALLED_LATER.get(self.__name__):
+                return _called_later(self, name)
+            home = _LIVES_IN.get(self.__name__, {}).get(name)
+            if home is not None:
+                module = import_module(home)
+                return module if home == f"{self.__name__}.{name}" else getattr(module, name)
+            _load(self)
+        return own(self, name)
 
 
 class _Loader:
@@ -103,6 +111,9 @@ class _Loader:
 
     def __init__(self, real: Any) -> None:
         self.real = real
+        self.lock = RLock()
+        self.thread: int | None = None
+        """That which has begun to load the module."""
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
@@ -127,8 +138,18 @@ def _called_later(module: Any, name: str) -> Callable[..., Any]:
 
 
 def _load(module: Any) -> None:
-    """Run the code of a module in the object that its importers have."""
-    loader = module.__spec__.loader.real
-    module.__spec__.loader = module.__loader__ = loader
-    module.__class__ = type(sys)
-    loader.exec_module(module)
+    """Run the code of a module in the object that its importers have; what others have begun is waited for."""
+    loader = module.__spec__.loader
+    if not isinstance(loader, _Loader):
+        return
+    with loader.lock:
+        if loader.thread is not None:
+            return
+        loader.thread = get_ident()
+        try:
+            loader.real.exec_module(module)
+        except BaseException:
+            loader.thread = None
+            raise
+        module.__spec__.loader = module.__loader__ = loader.real
+        module.__class__ = _Module
