@@ -37,7 +37,8 @@ def plan(run: Run, work: Callable[[], Mapping[str, int]], settings: Settings, cl
     run.disapprove()
     with run.failing():
         run.update(state=State.MARKED, settings=settings, error=None)
-        run.reach(State.PLANNED, clock(), work())
+        counts = work()
+        run.reach(State.PLANNED, clock(), counts)
 
 
 def is_incomplete(run: Run) -> bool:

@@ -188,10 +188,10 @@ class _Following:
 
 def _need_answers(done: DataFrame, tables: DataFrame) -> None:
     """Raises `StoreUnavailable` where a file system does not answer that has told about tables: that is no fault of a table."""
-    silent = done.where(F.col("fault") == Fault.NO_ANSWER.value).withColumn("authority", _authority("location"))
-    answered = tables.where(F.col("what") == "SETTLED").select(_authority("path").alias("authority")).distinct()
-    for row in silent.join(answered, "authority").sort("location").take(1):
-        raise StoreUnavailable(row["message"])
+    silent = done.where(F.col("fault") == Fault.NO_ANSWER.value)
+    for row in silent.groupBy(_authority("location").alias("authority")).agg(F.min("message").alias("message")).collect():
+        if tables.where(F.col("what") == "SETTLED").where(_authority("path") == row["authority"]).take(1):
+            raise StoreUnavailable(row["message"])
 
 
 def _authority(column: str) -> Column:

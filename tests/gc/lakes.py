@@ -14,6 +14,8 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from pyiceberg.table import StaticTable
 
 from nessie_cli.errors import NessieError
+from nessie_cli.gc import phases
+from nessie_cli.gc.applying import Applied, apply, approve
 from nessie_cli.gc.marking import mark
 from nessie_cli.gc.planning import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings
@@ -24,6 +26,10 @@ from tests.iceberg.lake import Lake, new_store
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
 READ = dict[tuple[str, int], list[dict[str, Any]]]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -57,15 +63,22 @@ class Shore(Lake):
         self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.reference(source).hash)
 
     def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> Settings:
-        given = {"warehouse": (str(self.warehouse),), "reference_time": datetime.now(UTC)} | more
+        given = {"warehouse": (str(self.warehouse),), "reference_time": now()} | more
         return Settings(store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given)
 
     def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
         """A run that is marked and planned."""
-        run = self.runs.new(settings, datetime.now(UTC))
-        marking(self.repository, settings, run.marks(), {}, silent)
-        planning(run, settings, {}, silent)
+        run = self.runs.new(settings, now())
+        with run.changing():
+            phases.mark(run, lambda marks: marking(self.repository, settings, marks, {}, silent), now)
+            phases.plan(run, lambda: planning(run, settings, {}, silent), settings, now)
         return run
+
+    def applied(self, run: Run, marking: Any = mark) -> Applied:
+        """What became of the candidates of a planned run, all of them approved."""
+        with run.changing():
+            approve(run, "Ann", now())
+            return apply(run, lambda marks: marking(self.repository, run.info.settings, marks, {}, silent), {}, now, lambda _done, _total: None)
 
     def files(self) -> set[str]:
         return {normalised(str(path)) for path in self.warehouse.rglob("*") if path.is_file()}

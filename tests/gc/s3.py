@@ -1,4 +1,4 @@
-"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules of a bucket refuse them."""
+"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules of a bucket refuse them, or be held back."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+KEY, SECRET = "AKIA-of-a-test", "never-to-be-seen"
 REFUSED = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
 
 
 class Store:
-    """A server, and what is in it; `refused` are (method, end of the path) that nobody may."""
+    """A server, and what is in it; `refused` are (method, end of the path) that nobody may, `held` those that wait until `go` is set."""
 
     def __init__(self) -> None:
         self.url = ""
         self.refused: set[tuple[str, str]] = set()
+        self.held: set[tuple[str, str]] = set()
+        self.waits = threading.Event()
+        """Set as soon as a request is held back."""
+        self.go = threading.Event()
+        self.close: Callable[[], None] = self.go.set
+        """Ends it: nobody answers any more."""
 
     @property
     def properties(self) -> dict[str, str]:
         """What reaches it, as PyIceberg's FileIO names it."""
         return {
             "s3.endpoint": self.url,
-            "s3.access-key-id": "key",
-            "s3.secret-access-key": "secret",
+            "s3.access-key-id": KEY,
+            "s3.secret-access-key": SECRET,
             "s3.region": "us-east-1",
             "s3.connect-timeout": "60",
             "s3.request-timeout": "60",
@@ -35,17 +42,23 @@ class Store:
         from pyarrow.fs import S3FileSystem
 
         host = self.url.removeprefix("http://")
-        return S3FileSystem(
-            endpoint_override=host, scheme="http", access_key="key", secret_key="secret", region="us-east-1", allow_bucket_creation=True
-        )
+        return S3FileSystem(endpoint_override=host, scheme="http", access_key=KEY, secret_key=SECRET, region="us-east-1", allow_bucket_creation=True)
 
     def put(self, path: str, data: bytes) -> None:
         with self.files.open_output_stream(path) as file:
             file.write(data)
 
     def refuses(self, environ: dict[str, Any]) -> bool:
-        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        return any(method == refused and path.endswith(end) for refused, end in self.refused)
+        return _is_one_of(self.refused, environ)
+
+    def hold(self, environ: dict[str, Any]) -> None:
+        if _is_one_of(self.held, environ):
+            self.waits.set()
+            self.go.wait(240)
+
+
+def _is_one_of(requests: set[tuple[str, str]], environ: dict[str, Any]) -> bool:
+    return any(environ["REQUEST_METHOD"] == method and environ["PATH_INFO"].endswith(end) for method, end in requests)
 
 
 @contextmanager
@@ -58,6 +71,7 @@ def s3() -> Iterator[Store]:
     moto = DomainDispatcherApplication(create_backend_app)
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        store.hold(environ)
         if store.refuses(environ):
             start_response("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(REFUSED)))])
             return [REFUSED]
@@ -70,11 +84,18 @@ def s3() -> Iterator[Store]:
     server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
     store.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+
+    def close() -> None:
+        if thread.is_alive():
+            store.go.set()
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    store.close = close
     thread.start()
     try:
         store.files.create_dir("lake")
         yield store
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        close()

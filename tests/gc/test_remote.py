@@ -9,7 +9,7 @@ import pytest
 
 from nessie_cli.gc.listing import Listed, Unlisted, files_below
 from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import SECRET, Store, s3
 
 BASE = "s3://lake/db/t"
 
@@ -63,7 +63,7 @@ def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_t
     assert isinstance(told, Unlisted)
     assert told.location == BASE
     assert "ACCESS_DENIED" in told.message
-    assert "secret" not in told.message
+    assert SECRET not in told.message
 
 
 def test_what_was_reviewed_is_removed_whether_or_not_the_role_may_write(store):

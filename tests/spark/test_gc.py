@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nessie_cli.gc.removal import Outcome
 from nessie_cli.gc.run import Run
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.reachable import Kind, Walker
@@ -82,6 +83,11 @@ def test_both_engines_find_the_same(spark, lake, tmp_path):
     assert names == sorted(names), "metadata files come last"
     schema = next(iter(on_spark.dataset("candidates").batches())).schema
     assert schema.field("modified").type == next(iter(local.dataset("candidates").batches())).schema.field("modified").type
+
+    before = lake.files()
+    assert lake.applied(on_spark, gc_mark).outcomes == {Outcome.DELETED: local.info.counts["candidates"], Outcome.GONE: 0}
+    assert before - lake.files() == set(candidates(local))
+    assert candidates(lake.planned(settings)) == [], f"seed {seed}: nothing is left"
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
