@@ -14,6 +14,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 
 MICROSECOND = timedelta(microseconds=1)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class Kind(Enum):
@@ -101,6 +102,9 @@ def _in_time(found: Narrowing, filter_: Filter) -> Narrowing | None:
     if not isinstance(value, datetime):
         return None
     when = value if value.tzinfo else value.replace(tzinfo=UTC)
+    if when == _EARLIEST:
+        # There is no microsecond before it.
+        return None
     after, until = found.after, found.until
     if isinstance(filter_, GreaterThan | GreaterThanOrEqual | EqualTo):
         bound = when if isinstance(filter_, GreaterThan) else when - MICROSECOND

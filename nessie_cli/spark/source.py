@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -30,7 +32,24 @@ def register(spark: SparkSession) -> None:
     Python on the executors needs this package as well, and the extra `spark` of it.
     """
     spark.conf.set(FILTERS, "true")
-    spark.dataSource.register(NessieDataSource)
+    with _active(spark):
+        spark.dataSource.register(NessieDataSource)
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread: Spark 4.1 looks there, whichever one registers, and refuses a name that it finds."""
+    jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001 - nothing public does it without starting a job
+    if jvm is None:
+        yield
+        return
+    before = jvm.SparkSession.getActiveSession()
+    jvm.SparkSession.setActiveSession(session)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            jvm.SparkSession.setActiveSession(before.get())
 
 
 class NessieDataSource(DataSource):

@@ -133,6 +133,16 @@ def test_a_time_without_a_zone_is_one_of_utc() -> None:
     assert (found.after, left) == (datetime(2026, 1, 1, tzinfo=UTC), [])
 
 
+@pytest.mark.parametrize("when", [datetime.min, datetime.min + timedelta(days=400), datetime.max])
+def test_times_at_the_ends_of_all_time(catalog: str, when: datetime) -> None:
+    frame = Frame(catalog, table="log")
+    every = frame.rows()
+    for kind in (GreaterThanOrEqual, GreaterThan, EqualTo, LessThan, LessThanOrEqual):
+        filters: list[Filter] = [kind(("commit_time",), when.replace(tzinfo=UTC))]
+        found, left = frame.read(filters)
+        assert kept(found, left) == kept(every, filters)
+
+
 def test_the_references_table_by_name(catalog: str, tmp_path: Path) -> None:
     frame = Frame(catalog, table="references")
     found, left = frame.read([In(("name",), ("dev", "v1", "gone"))])

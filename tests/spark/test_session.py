@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nessie_cli import NessieError, connect
-from nessie_cli.spark import told_plainly
+from nessie_cli.spark import register, told_plainly
 from nessie_cli.spark.tables import TABLES
 from tests.repository.vocabulary import Catalog
 
@@ -80,3 +80,10 @@ def test_a_task_that_fails_leaves_no_commit(spark: SparkSession, store: str) -> 
         frame.write.format("nessie").mode("append").options(url=store, message="half").save()
     with connect(store) as repository:
         assert Catalog(repository).head() == before
+
+
+def test_each_session_registers_for_itself(spark: SparkSession, store: str) -> None:
+    other = spark.newSession()
+    register(other)
+    register(spark)
+    assert nessie(other, store, table="log").schema == nessie(spark, store, table="log").schema
