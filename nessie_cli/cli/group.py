@@ -46,6 +46,10 @@ class ExampleCommand(TyperCommand):
             parser.add_option(obj=self, opts=[option], dest="", action="store_const", const=True)  # type: ignore[arg-type]
         return parser
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the usage line as the manual writes them: `FROM [REV]`, without the parser's braces around what has to be there."""
+        return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+
     def get_help(self, ctx: Any) -> str:
         """The help; with `--json` as a document."""
         return as_asked(ctx, super().get_help(ctx))

@@ -7,6 +7,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -100,6 +101,7 @@ class Files:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
             raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
+        _leave_warnings_to_programs()
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
             raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
         if not _path_of(uri).strip("/"):
@@ -192,6 +194,14 @@ def _suggestion(folder: Path) -> str:
 
 
 # -- remote -------------------------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _leave_warnings_to_programs() -> None:
+    """What PyIceberg warns of is for programs that listen; where none does, Python would print it beside the error that tells the same."""
+    import logging
+
+    logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 
 def _path_of(uri: str) -> str:

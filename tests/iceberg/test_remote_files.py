@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -103,3 +104,5 @@ def test_a_server_that_does_not_answer_is_no_fault_of_the_input():
             read_content("s3://lake/x.metadata.json", properties)
     assert caught.value.message.startswith("s3://lake/x.metadata.json: cannot be read: ")
     assert "\n" not in caught.value.message
+    handlers = {type(handler) for handler in logging.getLogger("pyiceberg").handlers}
+    assert logging.NullHandler in handlers, "what the library warns of is not printed beside the error"
