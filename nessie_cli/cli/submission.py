@@ -80,11 +80,13 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     if batch is None:
         raise InvalidInput(NOTHING_STAGED)
     call.renames, call.staged_keys = renames(batch.staged), batch.keys
+    # A store that cannot be opened has been sent nothing.
+    repository = call.repository()
     if submission.dry_run:
-        return Submitted(submit(call.repository(), batch, submission), count)
+        return Submitted(submit(repository, batch, submission), count)
     batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id(), submission.branch)
     file.write(batch)
-    result = submit(call.repository(), batch, submission)
+    result = submit(repository, batch, submission)
     file.write(None)
     return Submitted(result, count)
 

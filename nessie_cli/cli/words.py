@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
+from typing import TypeVar
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
+
+T = TypeVar("T")
 
 
 def split_keys(call: Invocation, words: Sequence[str], most: int, usage: str) -> tuple[list[str], list[ContentKey]]:
@@ -49,10 +54,13 @@ def refuse_empty(usage: str, *words: str | None) -> None:
         raise InvalidInput(f"an empty word where a name is expected: {usage}")
 
 
+def at_most(limit: int | None, items: Iterable[T]) -> Iterator[T]:
+    """The first `limit` items, or all of them; a number may have as many digits as somebody likes to type."""
+    return islice(items, None if limit is None else min(limit, sys.maxsize))
+
+
 def confirm(call: Invocation, question: str, *, yes: bool) -> None:
     """Ask before something is lost, on a terminal only; a no raises `InvalidInput`. Scripts are never asked."""
-    import sys
-
     if yes or call.wants_json or not sys.stdin.isatty():
         return
     call.err.prompt(f"{question} [y/N]")

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -78,6 +79,16 @@ def test_since_and_until_are_inclusive(nessie, history) -> None:
     assert subjects(nessie("log", "--after", times[2], "--before", times[1])) == MAIN[1:3]
     assert subjects(nessie("log", "--until", times[4])) == MAIN[4:]
     assert subjects(nessie("log", "--since", "1 hour ago")) == []
+
+
+def test_since_and_until_are_inclusive_where_the_whole_history_is_looked_at(nessie, history) -> None:
+    """In a graph, and along the first parents of a range, commits are not left out by the store."""
+    times = [row[1] for row in nessie("log").rows]
+    for options, wanted in {("--since", times[2]): MAIN[:3], ("--until", times[4]): MAIN[4:]}.items():
+        drawn = re.findall(r"[0-9a-f]{64} (.*)", nessie("log", "--graph", "--oneline", *options).out)
+        assert [subject.partition(" at ")[0] for subject in drawn] == wanted
+        found = nessie("log", "--first-parent", "2e1cfa82b035c26c..main", *options)
+        assert subjects(found) == [subject for subject in wanted if subject != "update db.orders"]
 
 
 def test_reverse_is_applied_after_the_limit(nessie, history) -> None:
@@ -183,3 +194,8 @@ def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_ra
 def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)
     assert (ran.code, "--format" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("line", ["log", "reflog", "content history db.orders"])
+def test_a_number_of_many_digits_is_a_number(nessie, history, line) -> None:
+    assert nessie(*line.split(), "-n", "9" * 23) == nessie(*line.split())

@@ -18,7 +18,7 @@ def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
 
 
 def fill(nessie: Nessie) -> None:
-    """Two branches that are in conflict, a tag, a staged batch, one put aside, settings of both kinds, and files of many kinds."""
+    """Two branches that are in conflict, a tag, a staged batch, one put aside, a run of `gc`, settings of both kinds, and files of many kinds."""
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "a place")
     table(nessie, "db.orders", 1, "-m", "orders")
@@ -30,6 +30,7 @@ def fill(nessie: Nessie) -> None:
     table(nessie, "db.more", 4)
     nessie.ok("stash")
     table(nessie, "db.items", 5)
+    assert nessie("gc", "mark").code == nessie("gc", "plan", "--warehouse", "/nowhere").code == 8, "no metadata file is there"
     nessie.ok("config", "set", "alias.lg", "log --oneline")
     nessie.ok("config", "set", "author", "Ada", "--user")
     work = nessie.folder

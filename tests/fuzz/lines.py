@@ -11,11 +11,14 @@ from typing import Any
 from nessie_cli.cli.group import root
 from nessie_cli.cli.options import VALUED
 
+_LOCAL = ["--engine", "local"]
 NEVER_TO_BE_RUN = {
-    "serve": ["--port", "none"],
-    "audit": ["--engine", "local"],
-    "stats": ["--engine", "local"],
-    "gc": ["--engine", "none"],
+    ("serve",): ["--port", "none"],
+    ("audit",): _LOCAL,
+    ("stats",): _LOCAL,
+    ("gc", "mark"): _LOCAL,
+    ("gc", "plan"): _LOCAL,
+    ("gc", "apply"): _LOCAL,
 }
 """What keeps a command from going on for ever, from starting a Java or from asking the buckets of tables: an option that counts before all that
 are random, or that is refused."""
@@ -155,8 +158,8 @@ def line(chance: random.Random) -> list[str]:
         words.insert(chance.randrange(len(words) + 1), text(chance))
     if chance.random() < 0.35:
         words.insert(chance.choice((0, len(path))), chance.choice(("--json", "--json", "--jsonl")))
-    if path[0] in NEVER_TO_BE_RUN:
-        words[len(path) :] = [*words[len(path) :], *NEVER_TO_BE_RUN[path[0]]][:] if "--" not in words else NEVER_TO_BE_RUN[path[0]]
+    if (fixed := NEVER_TO_BE_RUN.get(path)) is not None:
+        words[len(path) :] = [*words[len(path) :], *fixed] if "--" not in words else fixed
     return words
 
 

@@ -55,7 +55,7 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
     failed = outcome.code >= 2 and outcome.code != 8
     if failed and len(said) != 1 and "Usage:" not in outcome.err:
         wrong.append(f"{len(said)} lines that say what is wrong")
-    if outcome.code == 1 and not said and found.words[0] not in ("fsck", "diff", "audit"):
+    if outcome.code == 1 and not said and not {"fsck", "diff", "audit"} & set(found.words):
         wrong.append("failed without a word")
     if "--json" in found.words[: found.words.index("--") if "--" in found.words else None] and found.words[0] != "__complete":
         try:

@@ -385,3 +385,13 @@ def test_a_submission_that_never_arrived_is_done_now(catalog):
 
     assert outcome.json["wasRepeated"] is False
     assert catalog.messages() == ["second try", "first tables"]
+
+
+def test_a_store_that_cannot_be_opened_leaves_the_batch_as_it_is(catalog):
+    catalog.table("db.orders", 2)
+    batch = catalog.folder / ".nessie" / "batch.json"
+    before = batch.read_bytes()
+
+    assert catalog("commit", "-m", "x", "--store", "missing.sqlite").code == 4
+
+    assert batch.read_bytes() == before, "no request id for what was never sent"

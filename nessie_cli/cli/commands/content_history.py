@@ -8,7 +8,7 @@ import typer
 from nessie_cli.cli import staging
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.keyhistory import history_of
-from nessie_cli.cli.words import refuse_empty
+from nessie_cli.cli.words import at_most, refuse_empty
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import ContentKey
 
@@ -30,7 +30,7 @@ def content_history(
     refuse_empty("nessie content history KEY [REV]", key, revision)
     wanted = ContentKey.parse(key)
     start = call.repository().resolve(call.revision(revision))
-    found = islice(history_of(call.repository(), start.hash, wanted), limit)
+    found = at_most(limit, history_of(call.repository(), start.hash, wanted))
     moments = list(islice(found, 1))
     if not moments and limit != 0:
         raise ContentNotFound(f"key '{wanted}' never had a content in '{start.name or start.hash}'", wanted)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.words import refuse_empty
+from nessie_cli.cli.words import at_most, refuse_empty
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.render.references import print_reflog
 from nessie_cli.wire.facts import reflog_entry
@@ -30,7 +30,7 @@ def reflog(
     if all_ and reference:
         raise InvalidInput("--all takes no reference: it shows the moves of every one")
     name = None if all_ else reference or call.reference_name()
-    found = islice(call.repository().reflog(name), limit)
+    found = at_most(limit, call.repository().reflog(name))
     first = list(islice(found, 1))
     if not first and name and limit != 0:
         raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
