@@ -38,6 +38,11 @@ class Ran(NamedTuple):
         """The one document on stdout."""
         return json.loads(self.out)
 
+    @property
+    def error(self) -> Any:
+        """The error in that document."""
+        return self.json["error"]
+
 
 Nessie = Callable[..., Ran]
 

@@ -190,6 +190,29 @@ def test_without_a_workspace_the_lines_commit_by_themselves(nessie, catalog, tmp
     assert nessie("-C", str(outside), *words).code == 0
 
 
+def test_the_lines_go_where_the_command_went_by_a_profile_and_a_reference(nessie, catalog, tmp_path, paste) -> None:
+    catalog.branch("dev")
+    (tmp_path / ".nessie").rename(tmp_path / "kept")
+    nessie("config", "set", "profile.work.store", f"sqlite:///{tmp_path / 'kept' / 'store.sqlite'}", "--user")
+    words = ("--profile", "work", "--ref", "dev", "content", "put", "new.t", "--type", "iceberg-table", "--metadata-location", "s3://t", "-m", "new")
+    (line,) = nessie(*words, "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
+    done = paste(line, tmp_path)
+    assert (done.returncode, nessie(*words).code) == (0, 0), (line, done.stderr)
+
+
+def test_the_lines_go_where_the_command_went_by_a_folder(nessie, catalog, tmp_path, tmp_path_factory, paste) -> None:
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
+    catalog.update("main", "db.orders", 30)
+    outside = tmp_path_factory.mktemp("outside")
+    where = ("-C", str(tmp_path))
+    lines = nessie(*where, "commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
+    assert len(lines) == 2
+    done = paste(lines[0], outside)
+    assert done.returncode == 0, (lines[0], done.stderr)
+    assert nessie(*where, "commit", "-m", "mine").code == 0
+    assert nessie(*where, "content", "show", "db.orders", "--json").json["content"]["metadataLocation"] == "s3://mine"
+
+
 def test_a_reference_that_moved_says_the_command_with_its_hash(nessie, catalog, tmp_path, paste) -> None:
     catalog.branch("dev")
     stale = catalog.head("dev")
