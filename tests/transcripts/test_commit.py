@@ -385,6 +385,8 @@ def test_a_submission_that_never_arrived_is_done_now(catalog):
 
     assert outcome.json["wasRepeated"] is False
     assert catalog.messages() == ["second try", "first tables"]
+    with connect(str(catalog.folder / ".nessie" / "store.sqlite")) as repository:
+        assert repository.find_request("request-2", branch="main"), "under its id, in case that the first try is still on its way"
 
 
 def test_a_store_that_cannot_be_opened_leaves_the_batch_as_it_is(catalog):
