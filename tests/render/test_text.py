@@ -29,6 +29,9 @@ def test_wide_characters_take_two_cells_and_marks_none() -> None:
     assert cells("abc") == 3
     assert cells("日本") == 4
     assert cells("e\u0301") == 1
+    assert cells("\u0627\u20dd") == 1, "a circle around a letter"
+    assert cells("Ａ１") == 4, "the wide forms of narrow letters"
+    assert cells("می\u200cخواهم") == 7, "a joiner is not seen"
     assert pad("日", 4) == "日  "
 
 
