@@ -30,8 +30,8 @@ def test_wide_characters_take_two_cells_and_marks_none() -> None:
     assert cells("日本") == 4
     assert cells("e\u0301") == 1
     assert cells("\u0627\u20dd") == 1, "a circle around a letter"
-    assert cells("Ａ１") == 4, "the wide forms of narrow letters"
-    assert cells("می\u200cخواهم") == 7, "a joiner is not seen"
+    assert cells("\uff21\uff11") == 4, "the wide forms of narrow letters"
+    assert cells("\u0645\u06cc\u200c\u062e") == 3, "a joiner is not seen"
     assert pad("日", 4) == "日  "
 
 
