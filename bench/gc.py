@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bench import corpus
 from bench.report import Line, interleaved, ratio_of_medians
-from nessie_cli.gc.marking import mark_contents
+from nessie_cli.gc.marking import contents_of
 from nessie_cli.gc.planning import differ, scope_of
 from nessie_cli.gc.run import Run, Runs, Settings
 from nessie_cli.gc.schemas import BASES, FINDINGS, LISTED, LIVE
@@ -56,7 +56,7 @@ def _marking(scratch: Path) -> Line:
 
 def _mark(repository: LocalRepository, runs: Runs) -> None:
     settings = Settings(store=repository.url, reference_time=_TIME)
-    mark_contents(repository, settings, runs.new(settings, _TIME).marks(), _silent)
+    contents_of(repository, settings, runs.new(settings, _TIME).marks(), _silent)
 
 
 def _silent(what: str, done: int, total: int | None) -> None:
