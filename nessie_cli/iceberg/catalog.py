@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pyiceberg.catalog import LOCATION, WAREHOUSE_LOCATION, MetastoreCatalog, PropertiesUpdateSummary
+from pyiceberg.catalog import LOCATION, URI, WAREHOUSE_LOCATION, MetastoreCatalog, PropertiesUpdateSummary
 from pyiceberg.exceptions import (
     NoSuchIcebergTableError,
     NoSuchNamespaceError,
@@ -76,6 +76,13 @@ class NessieCatalog(MetastoreCatalog):
     def close(self) -> None:
         """Let go of the store; the catalog and its tables cannot be used any more."""
         self._line.close()
+
+    def __reduce__(self) -> tuple[Callable[..., NessieCatalog], tuple[object, ...]]:
+        """Tables and scans may be handed to other processes: each opens the store anew, at the same branch or commit, with its own environment."""
+        url = self._line.repository.url
+        if url == "memory:":
+            raise TypeError("memory: is a store of this process alone; a catalog that others are handed needs a file or a server")
+        return _opened_again, (type(self), self.name, {**self.properties, URI: url, options.REF: self._line.revision})
 
     # -- tables ------------------------------------------------------------------------------------------------------------------
 
@@ -374,6 +381,10 @@ class NessieCatalog(MetastoreCatalog):
         except Exception:
             # Each file system has its own errors; none may hide the error of the commit.
             logger.warning("Failed to delete the metadata file %s of a commit that was refused", file, exc_info=logger.isEnabledFor(logging.DEBUG))
+
+
+def _opened_again(kind: type[NessieCatalog], name: str, properties: dict[str, str]) -> NessieCatalog:
+    return kind(name, **properties)
 
 
 def _response(table: Table) -> CommitTableResponse:

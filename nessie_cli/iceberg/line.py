@@ -106,6 +106,11 @@ class Line:
             self._name = ref or repository.config().default_branch
             self._pinned = self._commit()
 
+    @property
+    def revision(self) -> str:
+        """The branch or tag, or the very commit that was found when the line was opened."""
+        return f"{self._pinned.name}@{self._pinned.hash}" if self._pinned else self._name
+
     def _commit(self) -> Reference | None:
         """The commit that stays the same, None where a reference is named."""
         try:

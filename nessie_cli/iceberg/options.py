@@ -24,8 +24,8 @@ _OWN = (URI, REF, WAREHOUSE_LOCATION, AUTHOR, PY_CATALOG_IMPL, PY_IO_IMPL)
 def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
     """The options without those that are None, the warehouse as an absolute location.
 
-    Raises `NoSuchPropertyException` without `uri`, `ValueError` for an option that nobody reads: one without a dot that is not ours, and one of
-    `access.*` that is none.
+    Raises `NoSuchPropertyException` without `uri`, `ValueError` for an option that nobody reads (one without a dot that is not ours, and one of
+    `access.*` that is none), and for a `ref` or `warehouse` that is empty: what was meant is not the default branch.
     """
     given = {name: value for name, value in properties.items() if value is not None}
     if not given.get(URI):
@@ -34,6 +34,9 @@ def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
         if not isinstance(value, str):
             raise ValueError(f"{name}: must be text, not {value!r}")  # noqa: TRY004 - what PyIceberg raises for options
         _check_name(name, custom_io=PY_IO_IMPL in given)
+    for name in (REF, WAREHOUSE_LOCATION):
+        if name in given and not given[name].strip():
+            raise ValueError(f"{name}: is empty; leave it out where none is meant")
     if WAREHOUSE_LOCATION in given:
         given[WAREHOUSE_LOCATION] = absolute_location(given[WAREHOUSE_LOCATION])
     return given

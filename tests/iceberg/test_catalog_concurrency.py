@@ -15,7 +15,7 @@ from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsEr
 
 from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.iceberg.line import MOST_TRIES
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 from tests.iceberg.lake import IMPLEMENTATION, Lake
 
 WRITERS = 8
@@ -122,6 +122,39 @@ def test_a_rename_takes_along_what_others_write_or_fails_their_writing(embedded:
     assert not catalog.table_exists("orders")
 
 
+def interrupted(lake: Lake, by: Callable[[], object]) -> NessieCatalog:
+    """A catalog in which something happens right before each of its commits."""
+
+    class Interrupted(NessieCatalog):
+        @staticmethod
+        def _write_metadata(*given: Any) -> None:
+            NessieCatalog._write_metadata(*given)
+            by()
+
+    return Interrupted("slow", **lake.options())
+
+
+@pytest.mark.parametrize("table", ["orders", "other"])
+def test_a_merge_in_the_middle_of_an_append(embedded: Lake, table: str) -> None:
+    catalog = embedded.catalog()
+    for name in ("orders", "other"):
+        catalog.create_table(name, SCHEMA, properties=PATIENT if table == "orders" else {"commit.retry.num-retries": "0"})
+    side = f"{embedded.branch}-side"
+    embedded.repository.create_reference(ReferenceType.BRANCH, side, embedded.head())
+    embedded.catalog(side).load_table(table).append(pa.table({"id": [1]}))
+    waiting = [side]
+
+    def merge() -> None:
+        while waiting:
+            embedded.repository.merge(embedded.branch, waiting.pop())
+
+    with interrupted(embedded, merge) as slow:
+        slow.load_table("orders").append(pa.table({"id": [2]}))
+    assert ids(embedded, "orders") == ([1, 2] if table == "orders" else [2])
+    assert ids(embedded, "other") == ([] if table == "orders" else [1])
+    assert len(embedded.metadata_files()) == 4, "two tables, two appends"
+
+
 def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_table("orders", SCHEMA)
@@ -135,14 +168,7 @@ def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
         other = IcebergTable(id=there.id, metadata_location=there.metadata_location, snapshot_id=there.snapshot_id, spec_id=len(overtaken) + 1)
         overtaken.append(embedded.repository.commit(embedded.branch, [Put(key, other, there)], CommitMeta("faster")))
 
-    class Overtaken(NessieCatalog):
-        @staticmethod
-        def _write_metadata(*given: Any) -> None:
-            NessieCatalog._write_metadata(*given)
-            overtake()
-
-    slow = Overtaken("slow", **embedded.options())
-    with slow, pytest.raises(CommitFailedException, match="change orders: properties a"):
+    with interrupted(embedded, overtake) as slow, pytest.raises(CommitFailedException, match="change orders: properties a"):
         slow.load_table("orders").transaction().set_properties({"a": "1"}).commit_transaction()
     assert len(overtaken) == MOST_TRIES
     assert len(embedded.metadata_files()) == 1

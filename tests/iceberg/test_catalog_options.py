@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -53,16 +54,31 @@ def test_a_value_that_is_no_text(embedded: Lake) -> None:
         assert catalog.list_namespaces() == []
 
 
+@pytest.mark.parametrize("option", ["ref", "warehouse"])
+def test_an_option_that_is_empty_does_not_mean_the_default(embedded: Lake, option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option}: is empty"):
+        NessieCatalog("lake", **{**embedded.options(), option: ""})
+
+
+@pytest.mark.parametrize(("ref", "said"), [(" ", "ref: is empty"), ("no such", "'no such'"), ("main ", "'main '"), ("main*no time", "'no time'")])
+def test_a_reference_that_can_be_none_is_named(embedded: Lake, ref: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        embedded.catalog(ref)
+
+
 def test_options_of_file_io_and_those_of_a_file_io_of_ones_own(embedded: Lake) -> None:
     catalog = embedded.catalog(**{"s3.region": "eu", "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "mine": "x"})
     table = catalog.create_table("orders", ROWS.schema)
     assert table.io.properties["s3.region"] == "eu"
 
 
-def test_a_relative_warehouse_stays_where_it_is(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_store_and_warehouse_stay_where_they_are(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(embedded.folder)
-    catalog = embedded.catalog(warehouse="here")
+    catalog = embedded.catalog(warehouse="here", uri="catalog.sqlite")
     monkeypatch.chdir("/")
+    with pickle.loads(pickle.dumps(catalog)) as handed:
+        handed.create_namespace("sales")
+    assert catalog.namespace_exists("sales")
     assert catalog.create_table("orders", ROWS.schema).location().startswith(f"{embedded.folder}/here/orders_")
 
 

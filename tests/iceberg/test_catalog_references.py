@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from pyiceberg.exceptions import ForbiddenError, NoSuchTableError
 from pyiceberg.types import LongType
 
 from nessie_cli.errors import MergeConflict, ReferenceNotFound
+from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.model import ReferenceType
 from tests.iceberg.lake import ROWS, Lake, sorted_rows
 from tests.iceberg.test_catalog_views import version
@@ -116,6 +119,31 @@ def test_a_tag_and_a_commit_can_only_be_read(embedded: Lake, write: str) -> None
     assert embedded.metadata_files() == files
     WRITES[write](catalog)
     assert embedded.head() != head
+
+
+def test_a_table_that_is_handed_to_another_process_opens_the_store_there(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = lake.catalog(author="Ada")
+    table = catalog.create_table("orders", ROWS.schema)
+    catalog.create_namespace("sales")
+    before = lake.catalog(f"{lake.branch}~1")
+    table.append(ROWS)
+    handed, then = pickle.dumps(table), pickle.dumps(before)
+
+    monkeypatch.chdir(tmp_path)
+    found = pickle.loads(handed)
+    with found.catalog:
+        assert (found, found.catalog.name) == (table, catalog.name)
+        found.append(MORE)
+    assert lake.log()[0].meta.authors == ("Ada",)
+    assert sorted_rows(table.refresh()) == [*ROWS.to_pylist(), *MORE.to_pylist()]
+    # What was a commit is that commit, wherever the branch has gone.
+    with pickle.loads(then) as again:
+        assert sorted_rows(again.load_table("orders")) == []
+
+
+def test_a_store_in_memory_is_not_handed_to_others() -> None:
+    with NessieCatalog("lake", uri="memory:") as catalog, pytest.raises(TypeError, match="memory: is a store of this process alone"):
+        pickle.dumps(catalog)
 
 
 def test_a_reference_that_is_not_there(lake: Lake) -> None:
