@@ -25,7 +25,10 @@ log -p -n 10
 log --first-parent
 log --merges
 log --author writer-7
+log --author nobody
 log --grep backfill
+log --grep [bB]ackfill
+log --all --grep backfill
 log --since SINCE --until UNTIL
 log --until UNTIL
 log --reverse -n 20

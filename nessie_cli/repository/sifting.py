@@ -98,15 +98,17 @@ def _heads_at(of: Reading, start: Id, time: int, *, first_parent: bool) -> list[
 
 def _leaps(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
     """The commits that can pass, where marks or what is kept say which these are; None where all have to be looked at."""
-    if len(starts) != 1 or exclude:
+    if exclude:
         return None
+    if len(starts) != 1:
+        return _searched(of, starts, walk, sieve) if _asks_for_texts(sieve) and not walk.first_parent else None
     objects, start = of.objects, starts[0]
     height = history.height_of(objects, start)
     found = _marked(of, sieve.keys, height) if sieve.keys else None
     if sieve.merges and not sieve.keys:
         found = leaping.merges_of_store(objects, of.find_marked, height)
     if found is None:
-        return _searched(of, start, walk, sieve) if _asks_for_texts(sieve) and height > of.short else None
+        return _searched(of, starts, walk, sieve) if _asks_for_texts(sieve) and height > of.short else None
     if sieve.until is not None:
         until = micros(sieve.until)
         found = [pair for pair in found if pair[1].time <= until]
@@ -117,10 +119,10 @@ def _asks_for_texts(sieve: Sieve) -> bool:
     return sieve.message is not None or bool(sieve.authors or sieve.committers)
 
 
-def _searched(of: Reading, start: Id, walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
+def _searched(of: Reading, starts: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
     from nessie_cli.repository.texts import Search
 
-    search = Search(of.objects, of.is_ancestor, of.notes, start)
+    search = Search(of.objects, of.is_ancestor, of.notes, starts, times=of.times)
     until = micros(sieve.until) if sieve.until is not None else None
     if until is not None and not search.begins_with_something:
         # A walk from what there was then is shorter.

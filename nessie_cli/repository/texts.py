@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import accumulate, islice
 from operator import itemgetter
@@ -28,16 +28,20 @@ from nessie_cli.repository.notes import Notes
 
 VERSION = f"1 {byteorder}"
 """To be counted up where another form is written: other versions are ignored."""
-_NAME = "texts"
 _CHECK = 4
 ROOM = 12 << 20
 """Bytes kept, about: what is behind them is walked."""
 EACH = 64
 """Bytes of a commit beside its texts, about."""
 _BATCH = 32
+_PAIRS = 64
+"""So many pairs of commits are compared to find out whether branches have only gone on."""
+_FEW = 16
+"""So many starts are read at once rather than asked for their times."""
 _SIZE = len(NO_COMMIT)
 _STRUCTURE = frozenset("[](){}|\\")
 
+Times = Callable[[Collection[Id]], Mapping[Id, int]]
 Speaker = tuple[tuple[str, ...], str]
 """Authors and committer."""
 Said = tuple[int, Id, Speaker, str]
@@ -45,13 +49,13 @@ Said = tuple[int, Id, Speaker, str]
 
 
 class Texts(Struct, frozen=True, array_like=True):
-    """The newest commits of the history of `about` (over all parents), in the order of a walk. Those that follow are reachable from `rest`.
+    """The newest commits of the history of `starts` (over all parents), in the order of a walk. Those that follow are reachable from `rest`.
 
     Numbers are arrays of this machine, so that nothing is decoded that is not looked at: `times` microseconds (8 bytes each), `speakers` places in
     `people` (4 bytes), `ends` where each message ends in `messages` (4 bytes, characters).
     """
 
-    about: Id
+    starts: list[Id]
     rest: list[Id]
     ids: bytes
     times: bytes
@@ -161,16 +165,17 @@ def _size(*some: str) -> int:
 
 
 class KeptTexts:
-    """Where they are kept: those of one history for each store."""
+    """Where they are kept: for each store those of one history, and those of one that begins at many commits (of all branches)."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, *, many: bool = False) -> None:
         self._notes = notes
+        self._name = "texts-many" if many else "texts"
         self.size = 0
         """Bytes that there were."""
 
     def known(self) -> Texts | None:
         """What was kept last; None where there is nothing that was written here."""
-        kept = self._notes.read(_NAME)
+        kept = self._notes.read(self._name)
         data = kept[_CHECK:]
         self.size = len(kept)
         try:
@@ -185,24 +190,24 @@ class KeptTexts:
     def keep(self, texts: Texts) -> None:
         """Put these in their place."""
         data = msgpack.encode((VERSION, texts))
-        self._notes.keep(_NAME, crc32(data).to_bytes(_CHECK, "big") + data)
+        self._notes.keep(self._name, crc32(data).to_bytes(_CHECK, "big") + data)
 
     def forget(self) -> None:
         """Begin anew the next time."""
-        self._notes.keep(_NAME, b"")
+        self._notes.keep(self._name, b"")
 
 
-def nothing_about(commit: Id) -> Texts:
+def nothing_about(starts: Iterable[Id]) -> Texts:
     """A list with nothing in it: all is still to be walked."""
-    return Texts(commit, [commit], b"", b"", b"", b"", "", [])
+    return Texts([*starts], [*starts], b"", b"", b"", b"", "", [])
 
 
-def joined(known: Texts, said: Iterable[Said], about: Id, rest: Iterable[Id]) -> Texts:
+def joined(known: Texts, said: Iterable[Said], starts: Iterable[Id], rest: Iterable[Id]) -> Texts:
     """What is known, and what is said by commits that are not in it."""
     rows = sorted([*known.said(), *said], key=itemgetter(0, 1))
     people: dict[Speaker, int] = {}
     return Texts(
-        about,
+        sorted(starts),
         sorted(set(rest) - {NO_COMMIT}),
         b"".join(row[1] for row in rows),
         array("q", (-row[0] for row in rows)).tobytes(),
@@ -214,23 +219,42 @@ def joined(known: Texts, said: Iterable[Said], about: Id, rest: Iterable[Id]) ->
 
 
 class Search:
-    """Looks for the commits of the history of `start` that a sieve may pass, newest first, each among some that it may not."""
+    """Looks for the commits of the history of `starts` that a sieve may pass, newest first, each among some that it may not.
 
-    def __init__(self, objects: Objects, is_ancestor: leaping.IsAncestor, notes: Notes, start: Id, room: int = ROOM) -> None:
+    `times` answers when many commits were made, `room` is for bytes.
+    """
+
+    def __init__(
+        self, objects: Objects, is_ancestor: leaping.IsAncestor, notes: Notes, starts: Iterable[Id], *, times: Times | None = None, room: int = ROOM
+    ) -> None:
         self._room = room
         self._objects = objects
         self._is_ancestor = is_ancestor
-        self._start = start
-        self._kept = KeptTexts(notes)
-        known = self._kept.known()
-        # Else it is about another store that was here.
-        self._known = known if known is not None and objects.find_commit(known.about) is not None else None
+        self._times = times
+        self._starts = sorted(set(starts) - {NO_COMMIT})
+        self._kept = KeptTexts(notes, many=len(self._starts) > 1)
+        self._known = self._kept.known()
         self._base = self._shared(self._known) if self._known else None
-        """A first parent of `start`, or itself, whose history is in the kept list as far as that goes."""
+        """Ancestors of the starts, or themselves, whose history is in the kept list as far as that goes."""
 
-    def _shared(self, known: Texts) -> Id | None:
-        base = self._start if self._start in known else history.common_first_parent(self._objects, known.about, self._start)
-        return base if base == known.about or (base != NO_COMMIT and not known.rest) else None
+    def _shared(self, known: Texts) -> list[Id] | None:
+        if known.starts == self._starts:
+            return known.starts
+        missing = sorted(set(known.starts) - set(self._starts))
+        if len(self._objects.find_commits(missing)) < len(missing):
+            # Those of another store that was here, or of a branch that is gone.
+            return None
+        if len(self._starts) == 1:
+            (start,), (about,) = self._starts, known.starts
+            base = start if start in known else history.common_first_parent(self._objects, about, start)
+            return [base] if base == about or (base != NO_COMMIT and not known.rest) else None
+        new = self._new(known.starts)
+        few = len(missing) * len(new) <= _PAIRS
+        followed = few and all(any(history.on_first_parents(self._objects, before, start) for start in new) for before in missing)
+        return known.starts if followed else None
+
+    def _new(self, base: Iterable[Id]) -> list[Id]:
+        return sorted(set(self._starts) - set(base))
 
     @property
     def begins_with_something(self) -> bool:
@@ -242,27 +266,30 @@ class Search:
 
         What was walked past is kept when the search ends, wherever that is, if it is `worth` it.
         """
-        start, base = self._start, self._base
-        known = self._known if self._known and base else nothing_about(start)
-        base = base or start
-        whole = base == known.about
-        room = self._room - (self._kept.size if known is self._known else 0)
-        newer, older = Passed([start], self._room), Passed(known.rest, room)
-        since = newer.noting(history.reachable(self._objects, [start], [base]))
+        known = self._known if self._known and self._base else nothing_about(self._starts)
+        base = self._base or self._starts
+        whole = base == known.starts
+        new = self._new(base)
+        newer = Passed(new, self._room)
+        older = Passed(known.rest, self._room - (self._kept.size if known is self._known else 0))
+        since = newer.noting(history.reachable(self._objects, new, base) if new else ())
         said = self._read(known.saying(sieve, until))
-        after = older.noting(history.reachable(self._objects, known.rest)) if whole else ()
+        after = older.noting(history.reachable(self._objects, known.rest, times=self._times_of(known.rest))) if whole else ()
         try:
-            yield from merge(since, said if whole else self._of(base, said, self._is_ancestor), after, key=newest_first)
+            yield from merge(since, said if whole else self._of(base[0], said, self._is_ancestor), after, key=newest_first)
         finally:
             if whole:
-                # A list that was of no use here is not given up for one that is no longer.
+                # A list that was of no use here is not given up for one that is much shorter.
                 other = self._known if self._known is not known else None
-                self._keep(known, newer, older, max(worth, len(other) + 1 if other else 0))
+                self._keep(known, newer, older, max(worth, len(other) // 2 if other else 0))
+
+    def _times_of(self, ids: list[Id]) -> Mapping[Id, int] | None:
+        return self._times(ids) if self._times is not None and len(ids) > _FEW else None
 
     def found_on_line(self, sieve: Sieve, until: int | None) -> Iterator[Found]:
-        """The same along first parents; nothing new is kept."""
-        for id_, commit in history.first_parents(self._objects, self._start):
-            if self._known and not self._known.rest and id_ == self._base:
+        """The same along first parents of the only start; nothing new is kept."""
+        for id_, commit in history.first_parents(self._objects, *self._starts):
+            if self._known and not self._known.rest and [id_] == self._base:
                 yield from self._of(id_, self._read(self._known.saying(sieve, until)), lambda _, __: False)
                 return
             yield id_, commit
@@ -282,7 +309,7 @@ class Search:
             self._kept.forget()
             return
         # The newer ones can only be added when all of them have been met: the list has no gaps.
-        from_start = newer.all and self._start != known.about
+        from_start = newer.all and self._starts != known.starts
         said = [*(newer.said if from_start else ()), *older.said]
         if len(said) >= least:
-            self._kept.keep(joined(known, said, self._start if from_start else known.about, older.rest))
+            self._kept.keep(joined(known, said, self._starts if from_start else known.starts, older.rest))
