@@ -11,14 +11,9 @@ import pytest
 
 from nessie_cli.gc.removal import Outcome
 from nessie_cli.gc.run import Run
-from nessie_cli.iceberg.files import Files
-from nessie_cli.iceberg.reachable import Kind, Walker
 from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Put
 from nessie_cli.spark.gc import gc_mark, gc_plan
 from tests.gc.lakes import ROWS, Shore, candidates, scribble, shore
-from tests.server.processes import started
-from tests.spark.iceberg import MISSING, RUNTIME
-from tests.spark.lakes import Server, Sql
 
 
 @pytest.fixture
@@ -88,20 +83,3 @@ def test_both_engines_find_the_same(spark, lake, tmp_path):
     assert lake.applied(on_spark, gc_mark).outcomes == {Outcome.DELETED: local.info.counts["candidates"], Outcome.GONE: 0}
     assert before - lake.files() == set(candidates(local))
     assert candidates(lake.planned(settings)) == [], f"seed {seed}: nothing is left"
-
-
-@pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-@pytest.mark.parametrize(("version", "deletes"), [("2", Kind.POSITION_DELETES), ("3", Kind.DELETION_VECTORS)])
-def test_delete_files_of_spark_are_followed(spark, lake, version, deletes):
-    with started("--store", lake.uri) as (_, url):
-        sql = Sql(spark, Server(url, lake.uri, lake.warehouse), "v2")
-        sql("CREATE NAMESPACE db")
-        options = f"'format-version' = '{version}', 'write.delete.mode' = 'merge-on-read'"
-        sql(f"CREATE TABLE db.t TBLPROPERTIES ({options}) AS SELECT id FROM range(0, 10, 1, 1)")
-        sql("DELETE FROM db.t WHERE id = 2")
-    content = lake.repository.content("main", ContentKey(("db", "t")))
-    found = list(Walker(Files()).follow(content.metadata_location, content.snapshot_id))
-    assert deletes in {one.kind for one in found}
-    left = {path for path in lake.files() if not Path(path).name.startswith(".")} - {one.path for one in found}
-    assert {path.endswith(".metadata.json") for path in left} == {True}, "earlier metadata files, which no reader of the newest opens"
-    assert candidates(lake.planned(lake.settings())) == []
