@@ -162,10 +162,19 @@ def _words(command: Command) -> tuple[tuple[Kind, ...], bool, Kind]:
     behind: Kind = ""
     for word in command.words:
         before, after = _parts(word.metavar)
+        if verbs := _verbs(word.metavar):
+            kinds.append(verbs)
+            before = _names(word.metavar.rpartition(" | ")[2])
         kinds += [_kind(command, name) for name in before]
         many = many or "..." in word.metavar.partition("--")[0]
         behind = _kind(command, after[0]) if after else behind
     return tuple(kinds), many, behind
+
+
+def _verbs(metavar: str) -> tuple[str, ...]:
+    """The words that stand for themselves, of alternatives that each begin with one: `merge FROM | revert REV|RANGE`."""
+    words = [alternative.split()[0] for alternative in metavar.strip("[]").split(" | ")]
+    return tuple(words) if len(words) > 1 and all(word.isalpha() and word.islower() for word in words) else ()
 
 
 def _parts(metavar: str) -> tuple[list[str], list[str]]:

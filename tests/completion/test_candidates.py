@@ -271,3 +271,8 @@ def test_profiles(here, words, tmp_path, monkeypatch):
     assert words("--profile", "work", "content", "show", "é") == ["éclair"]
     monkeypatch.setenv("NESSIE_PROFILE", "work")
     assert words("content", "show", "é") == ["éclair"]
+
+
+def test_words_that_stand_for_themselves(here, words):
+    assert words("resolve", "") == ["merge", "transplant", "revert"]
+    assert words("resolve", "merge", "feat") == words("merge", "feat") != []

@@ -495,7 +495,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--expected-hash", "-c"), "hash", False, "A commit that the target must have."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),
         ),
-        ("revision",),
+        (("merge", "transplant", "revert"), "range"),
         True,
         "",
     ),
