@@ -21,7 +21,7 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
         return _unrelated(error) or _near_names(error, call)
     if isinstance(error, errors.StoreNotFound):
-        return ["`nessie init --store URL` makes a store"] if "nessie init" not in error.message else _of_pynessie()
+        return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
     if isinstance(error, errors.OutcomeUnknown):
         from nessie_cli.cli.once import hints_for_unknown
 
@@ -29,6 +29,11 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
     if isinstance(error, errors.DamagedObject):
         return ["`nessie fsck` lists everything that is damaged"]
     return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
+
+
+def _how_to_make(error: errors.StoreNotFound) -> list[str]:
+    """Nothing is made through a server."""
+    return [] if error.message.startswith("server ") else ["`nessie init --store URL` makes a store"]
 
 
 def _of_pynessie() -> list[str]:

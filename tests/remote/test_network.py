@@ -260,6 +260,14 @@ def test_a_server_is_not_served_once_more(nessie: Nessie, server: str) -> None:
     assert "is served already" in outcome.err
 
 
+def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> None:
+    with listening(lambda _: Answer(404, b"nothing here")) as url:
+        for words in (("init", "--store", url), ("log", "--store", url)):
+            ran = nessie(*words)
+            assert (ran.code, ran.err) == (4, f"nessie: server {url}/api/v2: no Nessie server answers there; its API is at …/api/v2\n")
+    assert list(nessie.folder.iterdir()) == []
+
+
 def test_init_makes_a_workspace_on_a_server(nessie: Nessie, server: str) -> None:
     nessie.ok("init", "--store", f"{server}/api/v2")
     nessie.table("orders", 1, "-m", "first")

@@ -64,6 +64,9 @@ def _open_or_create(call: Invocation, url: str, default_branch: str, workspace: 
     try:
         repository = connect(url, who=call.who(), access=call.access(url, workspace))
     except StoreNotFound:
+        if url.startswith(("http://", "https://")):
+            # A server's store is made where it is.
+            raise
         repository = create(url, default_branch=default_branch, who=call.who())
     with repository:
         return repository.config().default_branch
