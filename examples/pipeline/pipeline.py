@@ -101,6 +101,9 @@ def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
 
 def main(folder: Path, files: list[Path]) -> int:
     """Release files, one after the other; the exit code."""
+    for file in files:
+        if not file.is_file():
+            sys.exit(f"pipeline: {file}: there is no such file")
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "catalog.sqlite").exists():
         create(str(folder / "catalog.sqlite")).close()

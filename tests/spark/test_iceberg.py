@@ -64,6 +64,7 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
     sql("ALTER TABLE shop.orders SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
     sql("INSERT INTO shop.orders VALUES (5, 'ann', 50, 'gift'), (7, 'ann', 70, 'gift')")
     sql("DELETE FROM shop.orders WHERE id = 7")
+    assert sql("SELECT count(*), count(DISTINCT partition.id_bucket_2) > 0 FROM shop.orders.delete_files") == [(1, True)]
     sql("ALTER TABLE shop.orders RENAME TO shop.eu.sales")
     assert sql("SELECT * FROM shop.eu.sales ORDER BY id") == [(2, "bob", 21, None), (4, "zoe", 40, None), (5, "ann", 50, "gift")]
 
@@ -215,6 +216,7 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
     import pyarrow as pa
     from pyiceberg.catalog import load_catalog
     from pyiceberg.schema import Schema
+    from pyiceberg.transforms import BucketTransform
     from pyiceberg.types import LongType, NestedField
     from pyiceberg.view.metadata import SQLViewRepresentation, ViewVersion
 
@@ -231,9 +233,23 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         table.append(pa.table({"id": [4], "name": ["d"]}))
         sql("UPDATE db.spark SET name = 'D' WHERE id = 4")
         assert sql("SELECT * FROM db.spark ORDER BY id") == [(1, "a"), (3, "c"), (4, "D")]
+        with pytest.warns(UserWarning, match="falling back to copy-on-write"):
+            table.refresh().delete("id = 1")
+        assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 3, "name": "c"}, {"id": 4, "name": "D"}]
+        assert sql("SELECT * FROM db.spark ORDER BY id") == [(3, "c"), (4, "D")]
+
+        # Deletion vectors: PyIceberg reads them.
+        sql("CREATE TABLE db.newest TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read') AS SELECT id FROM range(5)")
+        sql("DELETE FROM db.newest WHERE id = 2")
+        newest = catalog.load_table("db.newest")
+        assert sorted(newest.scan().to_arrow()["id"].to_pylist()) == [0, 1, 3, 4]
+        assert {file["file_format"] for file in newest.inspect.delete_files().to_pylist()} == {"PUFFIN"}
 
         rows = pa.table({"id": [1, 2], "amount": [1.5, 2.5]})
-        catalog.create_table("db.python", rows.schema).append(rows)
+        with catalog.create_table_transaction("db.python", rows.schema) as creation:
+            with creation.update_spec() as spec:
+                spec.add_field("id", BucketTransform(4))
+            creation.append(rows)
         assert sql("SELECT * FROM db.python ORDER BY id") == [(1, 1.5), (2, 2.5)]
         sql("MERGE INTO db.python t USING (SELECT 2 AS id, 0.0 AS amount) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.amount")
         sql("ALTER TABLE db.python ADD COLUMN note STRING")
@@ -251,7 +267,7 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         )
         catalog.create_view("db.by_python", schema, version)
         assert sql("SELECT * FROM db.by_python ORDER BY id") == [(1,), (2,)]
-        assert sorted(catalog.list_tables("db")) == [("db", "renamed"), ("db", "spark")]
+        assert sorted(catalog.list_tables("db")) == [("db", "newest"), ("db", "renamed"), ("db", "spark")]
         assert sorted(catalog.list_views("db")) == [("db", "by_python"), ("db", "by_spark")]
 
 
