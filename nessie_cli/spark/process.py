@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from nessie_cli import reaching
-from nessie_cli.errors import StoreNotFound
+from nessie_cli.errors import NotAllowed, StoreNotFound
 from nessie_cli.repository.base import Repository
 
 _SQLITE = "sqlite:///"
@@ -35,7 +35,7 @@ def opened(url: str) -> Iterator[Repository]:
 def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]:
     """The repository that the driver has seen, in a task. A file of a worker's own at the same path is refused, and so is none at all."""
     if not url.startswith(_SQLITE):
-        with opened(url) as repository:
+        with _named_to_server(url), opened(url) as repository:
             yield repository
         return
     try:
@@ -49,3 +49,15 @@ def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]
 
 
 _ADVICE = "on a cluster every worker has to reach the store: serve it (nessie serve) and give the server's URL"
+
+
+@contextmanager
+def _named_to_server(url: str) -> Iterator[None]:
+    """Say of a refusal that this process has no credentials, where that is so: the driver's are its own."""
+    try:
+        yield
+    except NotAllowed as error:
+        if reaching.access_to(url, lambda _: None, str).credentials:
+            raise
+        given = "the setting spark.executorEnv.NESSIE_AUTH_TOKEN gives it a token"
+        raise NotAllowed(f"{error.message}. The worker {socket.gethostname()} has no credentials in its environment; {given}") from None

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from nessie_cli import NessieError
-from nessie_cli.spark import register, told_plainly
+from nessie_cli import NessieError, connect
+from nessie_cli.spark import history_of, register, told_plainly
 from tests.spark.sessions import session
+
+
+def arguments() -> list[str]:
+    """The command lines of all processes of this machine, which everybody can read."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        # Processes end while they are looked at.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
 
 
 def main(master: str, folder: Path, server: str, store: str) -> dict[str, object]:
     more = {
-        # The environment of this process has the token as well; the executors have it from the setting.
-        "spark__executorEnv__NESSIE_AUTH_TOKEN": (folder / "token").read_text(),
         "spark__executorEnv__PYTHONPATH": str(Path(__file__).parents[2]),
         "spark__executor__memory": "512m",
         "spark__eventLog__enabled": "true",
@@ -39,6 +48,10 @@ def main(master: str, folder: Path, server: str, store: str) -> dict[str, object
             "executors": spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1,
             "rows": {name: sorted((row["reference"], row["hash"]) for row in found if row["name"] == name) for name in parts},
         }
+        with connect(store) as repository:
+            head = repository.reference("main").hash
+        history = history_of(spark, store, head, None, 5, rows=10)
+        answer |= {"stats": [history.commits.commits, history.keys], "arguments": arguments()}
         tables = contents.where("reference = 'main' and type = 'ICEBERG_TABLE'").selectExpr("'DELETE' as operation", "key")
         tables.write.format("nessie").mode("append").options(url=server, ref="main", message="from the cluster").save()
         for file in Path(store.removeprefix("sqlite:///")).parent.glob("catalog.sqlite*"):

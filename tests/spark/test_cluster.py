@@ -22,7 +22,10 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
         fill(Catalog(server.repository))
         token = server.as_("ann", "admin").token
         assert token
-        (folder / "token").write_text(token)
+        # In a file, since whatever stands on a command line is everybody's. The driver has it from its environment, executors by the setting.
+        secret = folder / "secret.conf"
+        secret.touch(0o600)
+        secret.write_text(f"spark.executorEnv.NESSIE_AUTH_TOKEN {token}\n")
         references = [found.name for found in server.repository.references()]
         contents = [[name, server.repository.reference(name).hash] for name in references for _ in server.repository.entries(name)]
         hashes = {entry.hash for name in references for entry in server.repository.log(name)}
@@ -30,7 +33,7 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
         done = subprocess.run(
             command,
             cwd=Path(__file__).parents[2],
-            env=os.environ | {"NESSIE_AUTH_TOKEN": token},
+            env=os.environ | {"NESSIE_AUTH_TOKEN": token, "PYSPARK_SUBMIT_ARGS": f"--properties-file {secret} pyspark-shell"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -53,8 +56,14 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
     assert answer["no file"].startswith(f"nessie: {store}, table log: ")
     assert "has no such file" in answer["no file"] or "there is no such file" in answer["no file"]
 
-    (folder / "token").unlink()
-    said = [done.stderr, "\n".join(plan), *(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())]
+    with connect(store.replace("catalog.sqlite", "away-catalog.sqlite")) as repository:
+        keys = {operation.key for entry in repository.log("main", operations=True) for operation in entry.operations or ()}
+        assert answer["stats"] == [len(answer["rows"]["file"]), len(keys)]
+
+    secret.unlink()
+    arguments = answer["arguments"]
+    assert sum("spark" in line for line in arguments) > 4 or not Path("/proc/self").exists(), "the master, the workers, the driver, the executors"
+    said = [done.stderr, "\n".join(plan), *arguments, *(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())]
     assert any("RelationV2" in text for text in said)
     assert any("spark.executorEnv.NESSIE_AUTH_TOKEN" in text for text in said), "the event log tells the settings"
     assert not any(token in text for text in said)
