@@ -69,7 +69,8 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/mypy
 	$(BIN)/mypy bench demo manual examples/pipeline/pipeline.py
 
-bench: .venv/.ready-dev
+bench: .venv/.ready-dev .venv/.ready-spark
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	$(BIN)/python -m bench
 	@$(MAKE) bench-serving
 
