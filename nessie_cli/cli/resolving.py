@@ -12,6 +12,7 @@ from nessie_cli.model import Conflict, Content, ContentKey
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
+    from nessie_cli.render.conflicts import ConflictReport
 
 QUESTION = "[o]urs: as it is now, [t]heirs: as proposed, [e]dit, [s]kip, [a]bort?"
 
@@ -68,8 +69,11 @@ class Decisions:
             keys = ", ".join(str(conflict.key) for conflict in open_)
             raise InvalidInput(f"stdin is no terminal, and not decided: {keys}; decide by --ours KEY, --theirs KEY or --resolve KEY=FILE")
         skipped = False
-        for conflict in open_:
-            decision = ask(call, conflict, error)
+        from nessie_cli.cli.resolutions import conflict_report
+
+        report = conflict_report(error, call)._replace(resolutions=lambda _: ())
+        for number, conflict in enumerate(open_, 1):
+            decision = ask(call, conflict, report, f"{number} of {len(open_)}: " if len(open_) > 1 else "")
             if decision.choice is Choice.SKIP:
                 skipped = True
             elif conflict.key is not None:
@@ -77,13 +81,13 @@ class Decisions:
         return not skipped
 
 
-def ask(call: Invocation, conflict: Conflict, error: ReferenceConflict) -> Decision:
-    """Show a conflict and ask until the answer is one; the end of input gives up."""
-    from nessie_cli.render.conflicts import ConflictReport, conflict_lines
+def ask(call: Invocation, conflict: Conflict, report: ConflictReport, place: str) -> Decision:
+    """Show a conflict and ask until the answer is one; the end of input gives up. `place` stands before the question."""
+    from nessie_cli.render.conflicts import conflict_lines
 
-    call.err.print_lines(conflict_lines(ConflictReport([conflict], error.reference, error.head, error.expected_hash), call.err))
+    call.err.print_lines(conflict_lines(report._replace(conflicts=[conflict]), call.err))
     while True:
-        call.err.prompt(QUESTION)
+        call.err.prompt(place + QUESTION)
         line = sys.stdin.readline()
         answer = line.strip().lower()[:1]
         if not line or answer == Choice.ABORT:
