@@ -271,6 +271,29 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         assert sorted(catalog.list_views("db")) == [("db", "by_python"), ("db", "by_spark")]
 
 
+def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/catalog.sqlite"
+    create(store).close()
+    with started("--store", store) as (_, url):
+        sql = Sql(spark, Server(url, store, tmp_path / "warehouse"), "v2", ref="main")
+        sql("CREATE NAMESPACE db")
+        sql("CREATE TABLE db.t (id INT)")
+        assert sql.refused("SELECT * FROM db.x")[0] == "TABLE_OR_VIEW_NOT_FOUND"
+        (file,) = tmp_path.glob("warehouse/db/t_*/metadata/*.metadata.json")
+        (file.parent / f".{file.name}.crc").unlink()
+        file.write_text(file.read_text()[:100])
+        assert sql.refused("SELECT * FROM db.t") == ("RuntimeIOException", f"Failed to read file: {file}")
+        file.unlink()
+        assert sql.refused("SELECT * FROM db.t") == ("NotFoundException", f"Failed to open input stream for file: {file}")
+    name, said = sql.refused("CREATE TABLE db.u (id INT)")
+    assert (name, url in said) == ("HttpClientException", True), said
+    with connect(store) as repository:
+        assert [entry.meta.message for entry in repository.log("main")] == [
+            "Iceberg table created/registered with name db.t",
+            "create namespace db",
+        ]
+
+
 def test_a_server_that_asks_for_tokens(spark: SparkSession, tmp_path: Path) -> None:
     with guarded(tmp_path) as guard:
         server = Server(guard.url, "", tmp_path / "warehouse")
