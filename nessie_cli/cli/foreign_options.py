@@ -82,7 +82,6 @@ SAID: Mapping[str, Mapping[str, str]] = {
     "diff": {
         "--cached": _STAGED,
         "--staged": _STAGED,
-        "--name-only": "--name-status tells the keys that differ",
         "--numstat": "--stat tells which fields differ, and counts",
         "--shortstat": "--stat tells which fields differ, and counts",
         "--word-diff": "what differs is told field by field anyway; --color always",

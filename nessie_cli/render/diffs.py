@@ -36,6 +36,11 @@ def print_name_status(changes: Iterable[Change], terminal: Terminal) -> None:
     terminal.print_records(map(_name_status, changes), paged=True)
 
 
+def print_names(changes: Iterable[Change], terminal: Terminal) -> None:
+    """One key per line; of what was renamed the new one."""
+    terminal.print_records(([Span(str(change.key), "key")] for change in changes), paged=True)
+
+
 def _name_status(change: Change) -> Line:
     return [Span(change.kind.value, change.kind.style), *(Span(str(key), "key") for key in (change.old_key, change.key) if key)]
 

@@ -89,9 +89,9 @@ def test_a_rename_is_told_with_its_new_key(nessie, deep) -> None:
 
 
 def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
-    for option in ("--stat", "--name-status"):
+    for option in ("--stat", "--name-status", "--name-only"):
         ran = nessie("diff", "main~1", "main", "--deep", option)
-        assert (ran.code, "leave --stat and --name-status out" in ran.err) == (2, True)
+        assert (ran.code, "leave --stat, --name-status and --name-only out" in ran.err) == (2, True)
 
 
 def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:

@@ -27,6 +27,7 @@ def test_name_status_and_stat(nessie, sides) -> None:
         ["M", "db.orders"],
         ["R", "db.items", "db.positions"],
     ]
+    assert nessie("diff", "v1", "feature", "--name-only").lines == ['db."new.table"', "db.orders", "db.positions"]
     assert nessie("diff", "v1", "feature", "--stat").rows == [
         ["A", 'db."new.table"', "iceberg-table"],
         ["M", "db.orders", "metadata-location,snapshot-id"],

@@ -13,7 +13,7 @@ from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, DiffEntry, KeyRange
 from nessie_cli.render.changes import Change, encode_changes
-from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
+from nessie_cli.render.diffs import print_diff, print_name_status, print_names, print_summary
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.wire.encode import encode_reference
 
@@ -22,6 +22,7 @@ EXAMPLES = (
     "nessie diff main...feature --stat",
     "nessie diff main feature --deep -- db.sales.orders",
     "nessie diff v1 --name-status -- db.sales",
+    "nessie diff main feature --name-only",
     "nessie diff main feature --exit-code --json",
 )
 USAGE = "nessie diff A [B] [-- PREFIX...]"
@@ -34,6 +35,7 @@ def diff(
     *,
     stat: Annotated[bool, typer.Option("--stat", help="Only which fields differ.")] = False,
     name_status: Annotated[bool, typer.Option("--name-status", help="Only keys: A created, M updated, D deleted, R renamed.")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only keys; of what was renamed the new one.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="Also what the metadata files of Iceberg contents say: columns, rows, files.")] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs; with -q print nothing.")] = False,
 ) -> None:
@@ -43,8 +45,8 @@ def diff(
     nothing and means --exit-code; a document that --json asks for is printed all the same.
     """
     call = Invocation.of(ctx)
-    if deep and (stat or name_status):
-        raise InvalidInput("--deep tells field by field; leave --stat and --name-status out")
+    if deep and (stat or name_status or name_only):
+        raise InvalidInput("--deep tells field by field; leave --stat, --name-status and --name-only out")
     found, prefixes = split_keys(call, words or [], 2, USAGE)
     sides = [call.repository().resolve(side) for side in _sides(call, found)]
     before, after = (CommitSpec(None, side.hash) for side in sides)
@@ -58,7 +60,7 @@ def diff(
         references = {"effectiveFromReference": encode_reference(sides[0]), "effectiveToReference": encode_reference(sides[1])}
         call.answer_listing("diffs", encode_changes(changes), hasMore=False, token=None, **references)
     else:
-        (print_name_status if name_status else print_summary if stat else print_diff)(changes, call.out)
+        (print_names if name_only else print_name_status if name_status else print_summary if stat else print_diff)(changes, call.out)
     if exit_code and first:
         raise typer.Exit(DIFFERENCES_FOUND)
 

@@ -405,6 +405,7 @@ COMMANDS: Mapping[str, Command] = {
         (
             (("--stat",), "", False, "Only which fields differ."),
             (("--name-status",), "", False, "Only keys: A created, M updated, D deleted, R renamed."),
+            (("--name-only",), "", False, "Only keys; of what was renamed the new one."),
             (("--deep",), "", False, "Also what the metadata files of Iceberg contents say: columns, rows, files."),
             (("--exit-code",), "", False, "Exit with 1 where anything differs; with -q print nothing."),
         ),
