@@ -35,7 +35,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "iceberg": _VALUES | {"repository", "reaching"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
     "audit": _VALUES | {"iceberg"},
-    "spark": _VALUES | {"repository", "iceberg", "reaching", "wire", "gc", "audit"},
+    "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` is the command, and so is the program for spark-submit.

@@ -13,6 +13,7 @@ _HOME = {
     "told_plainly": "nessie_cli.spark.failures",
     "failure_of": "nessie_cli.spark.failures",
     "session": "nessie_cli.spark.engine",
+    "java_home": "nessie_cli.workspace.java",
     "audited": "nessie_cli.spark.audit",
     "history_of": "nessie_cli.spark.stats",
     "sizes_of": "nessie_cli.spark.stats",

