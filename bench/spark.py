@@ -1,28 +1,31 @@
 """Reading a history into a DataFrame against reading it with the Python API, and one executor against two.
 
-As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is the job: it prints the seconds of each reading as JSON. A session is a process of
-its own with a Java of its own, so that no measurement warms up another one.
+As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is a Spark: for each line on its input it reads the history once, and says so. Each
+is a process of its own with a Java of its own, so that no measurement warms up another one.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
 from bench.commands import How
 from bench.lake import lake
-from bench.report import Line, ratio_of_medians, seconds
+from bench.report import Line, interleaved, ratio_of_medians
 from nessie_cli import connect
 from tests.spark.cluster import cluster
 from tests.spark.java import java_home
 from tests.spark.sessions import session
 
 ROUNDS = 5
+WARMING_UP = 3
+"""So many readings come before those that count: Java is slow at first."""
+_DONE = "read\n"
 ROOT = Path(__file__).parents[1]
 
 
@@ -34,44 +37,77 @@ def available() -> bool:
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     folder = lake(scratch, small=how.small)
     url = f"sqlite:///{folder / '.nessie/store.sqlite'}"
-    with connect(url) as repository:
-        count = sum(1 for _ in repository.log("main"))
-        here = [seconds(lambda: sum(1 for _ in repository.log("main"))) for _ in range(ROUNDS)]
     work = scratch / "spark"
-    work.mkdir(exist_ok=True)
-    frame = _job("local[2]", url, work, 2)
+    with connect(url) as repository, reading("local[2]", url, work / "local", 2) as spark:
+        count = sum(1 for _ in repository.log("main"))
+        frame, here = interleaved(ROUNDS, spark.read, lambda: sum(1 for _ in repository.log("main")))
     made_of = f"{median(frame):.2f} s / {median(here):.2f} s, medians of {ROUNDS}; {count:,} commits, the session is there already"
     yield Line("a log into a DataFrame (local[2]) : Python API", ratio_of_medians(frame, here), "x", None, made_of)
-    with cluster(work) as master:
-        one, two = (_job(master, url, work, cores) for cores in (1, 2))
-    made_of = f"{median(one):.2f} s / {median(two):.2f} s, medians of {ROUNDS}; a cluster of a master and two workers on this machine"
+    with on_a_cluster(url, work / "one", 1) as single, on_a_cluster(url, work / "two", 2) as double:
+        one, two = interleaved(ROUNDS, single.read, double.read)
+    made_of = f"{median(one):.2f} s / {median(two):.2f} s, medians of {ROUNDS}; clusters of a master and two workers on this machine"
     yield Line("the same by one executor : by two", ratio_of_medians(one, two), "x", None, made_of)
 
 
-def _job(master: str, url: str, folder: Path, cores: int) -> list[float]:
+class Reading:
+    """A Spark that reads the history whenever it is asked."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    def read(self) -> None:
+        """Read it once."""
+        assert self._process.stdin
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it says that it has read."""
+        assert self._process.stdout
+        while (said := self._process.stdout.readline()) != _DONE:
+            if not said:
+                raise SystemExit(self._log.read_text(errors="replace"))
+
+
+@contextmanager
+def reading(master: str, url: str, folder: Path, cores: int) -> Iterator[Reading]:
+    """Such a Spark, warmed up; it ends with the block."""
+    folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "bench.spark", master, url, str(folder), str(cores)]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    found: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    log = folder / "spark.log"
+    with (
+        log.open("wb") as said,
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True) as process,
+    ):
+        found = Reading(process, log)
+        for _ in range(WARMING_UP):
+            found.read()
+        yield found
 
 
-def job(master: str, url: str, folder: Path, cores: str) -> list[float]:
-    """The seconds that it takes to read the log of `main`, all of its columns, and to throw the rows away."""
+@contextmanager
+def on_a_cluster(url: str, folder: Path, cores: int) -> Iterator[Reading]:
+    """Such a Spark on a cluster of its own, of whose two workers with one core each it takes as many as it needs for these cores."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with cluster(folder) as master, reading(master, url, folder, cores) as found:
+        yield found
+
+
+def serve(master: str, url: str, folder: Path, cores: str) -> None:
+    """Read the log of `main`, all of its columns, and throw the rows away, once for each line of the input."""
     from nessie_cli.spark import register
 
     more = {"spark__executorEnv__PYTHONPATH": str(ROOT), "spark__executor__memory": "512m", "spark__cores__max": cores}
     with session(folder, master, **more) as spark:
         register(spark)
-
-        def read() -> None:
+        for _ in sys.stdin:
             spark.read.format("nessie").options(url=url, table="log", ref="main").load().write.format("noop").mode("overwrite").save()
-
-        read()
-        return [seconds(read) for _ in range(ROUNDS)]
+            sys.stdout.write(_DONE)
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
     _, master, url, folder, cores = sys.argv
-    print(json.dumps(job(master, url, Path(folder), cores)))
+    serve(master, url, Path(folder), cores)
