@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.model import Delete, Put, Unchanged
@@ -61,6 +61,20 @@ def print_changes(call: Invocation, changes: Iterable[StagedChange], indent: str
 
     for change in changes:
         call.say(Span(f"{indent}{change.verb:<10} ", _STYLES[change.verb]), Span(change.key, "key"), f"  {change.what}".rstrip())
+
+
+_LETTERS = {"create": "A", "update": "M", "replace": "M", "rename": "R", "delete": "D", "unmodified": "="}
+"""What each verb is in a short list."""
+
+
+def print_short(call: Invocation, changes: Iterable[StagedChange], conflicts: Collection[str]) -> None:
+    """As `git status --short`: the letter of what is staged, C where one of its keys is in conflict, the key; of a rename the old and the new one."""
+    from nessie_cli.render.spans import Span
+
+    for change in changes:
+        keys = [change.key, change.what] if change.verb == "rename" else [change.key]
+        state = Span("C", "conflict") if set(keys) & set(conflicts) else Span(" ")
+        call.say(Span(_LETTERS[change.verb], _STYLES[change.verb]), state, Span(f" {' -> '.join(keys)}", "key"))
 
 
 def batch_document(batch: Batch | None, reference: str) -> dict[str, Any]:

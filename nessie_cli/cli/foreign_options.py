@@ -10,7 +10,6 @@ _NO_REMOTE = "branches are where the store is; nothing is tracked or copied"
 _ONE_LOG = "`nessie log -n 1 --stat REV` and its like show one commit in these forms"
 _STAGED = "`nessie status` shows what is staged, `nessie status --json` all of it; `nessie diff A B` compares revisions"
 _SETTINGS = "`nessie config list` shows what is set, `nessie config set KEY VALUE` sets it"
-_LINES = "out of a terminal `nessie status` is the same plain text always; --json is for programs"
 
 SAID: Mapping[str, Mapping[str, str]] = {
     "branch": {
@@ -69,7 +68,7 @@ SAID: Mapping[str, Mapping[str, str]] = {
     "revert": {"--abort": _ATOMIC, "--continue": _ATOMIC, "--skip": _ATOMIC, "-e": "-m MSG gives the message", "--edit": "-m MSG gives the message"},
     "reset": {"--hard": _MOVES, "--soft": _MOVES, "--mixed": _MOVES, "--keep": _MOVES, "--merge": _MOVES, "-p": "`nessie reset KEY` takes one out"},
     "restore": {"--staged": "`nessie reset KEY` takes what is staged for a key out", "-S": "`nessie reset KEY` takes what is staged for a key out"},
-    "status": {"-s": _LINES, "--short": _LINES, "-b": _LINES, "--branch": _LINES, "--porcelain": _LINES, "-u": "only what is staged has changed"},
+    "status": {"-u": "only what is staged has changed", "--ignored": "only what is staged has changed"},
     "switch": {
         "-d": "the current reference is a branch or a tag; `nessie switch -c NAME REV` makes a branch there, --ref REV reads there",
         "--detach": "the current reference is a branch or a tag; `nessie switch -c NAME REV` makes a branch there, --ref REV reads there",

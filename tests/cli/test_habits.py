@@ -93,6 +93,9 @@ TYPED = {
     "show HEAD~1": "commit ",
     "diff HEAD~1": "\t",
     "stash -u": "put aside",
+    "status -s": "A  db.staged\n",
+    "status -sb": "## main\nA  db.staged\n",
+    "status --porcelain": "A  db.staged\n",
     "stash save half done": "put aside",
     "tag -D v1": "deleted tag v1",
     "branch -d -f feature": "deleted branch feature",
@@ -120,6 +123,20 @@ def test_what_git_users_type_works(daily, line) -> None:
         assert daily("reset").code == 0
     ran = daily(*line.split())
     assert (ran.code, TYPED[line] in ran.out) == (0, True), ran
+
+
+def test_a_short_status_has_a_letter_for_everything_and_tells_conflicts(nessie, catalog) -> None:
+    assert nessie("status", "-s") == (0, "", "")
+    nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
+    nessie("content", "rename", "db.items", 'db."it.ems"')
+    nessie("content", "put", "db.new", "--type", "namespace")
+    catalog.update("main", "db.orders", 9)
+    catalog.create("main", "db.new")
+    assert nessie("status", "--short").lines == ["MC db.orders", 'R  db.items -> db."it.ems"', "AC db.new"]
+    nessie("reset")
+    nessie("content", "delete", "db.orders")
+    nessie("content", "unmodified", "db.items")
+    assert nessie("status", "--short").lines == ["D  db.orders", "=  db.items"]
 
 
 def test_a_message_that_looks_like_an_option_of_git_s_is_one(daily) -> None:
@@ -174,7 +191,7 @@ TOLD = {
     "restore --staged db.orders": "nessie reset KEY",
     "revert --abort": "nothing is ever half done",
     "show --stat": "nessie log -n 1 --stat REV",
-    "status --porcelain": "--json is for programs",
+    "status --ignored": "only what is staged has changed",
     "checkout HEAD": "nessie switch",
     "diff --numstat main": "--stat tells which fields differ",
     "log --not main": "A..B leaves out of B",

@@ -1,6 +1,6 @@
 """`nessie status`."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -12,7 +12,7 @@ from nessie_cli.repository.base import AheadBehind
 from nessie_cli.workspace.batch import Batch, BatchFile
 from nessie_cli.workspace.staging import renames
 
-EXAMPLES = ("nessie status", "nessie status --json")
+EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
 
 
 class Status(NamedTuple):
@@ -25,12 +25,22 @@ class Status(NamedTuple):
     refusal: ReferenceConflict | None
 
 
-def status(ctx: typer.Context) -> None:
-    """Show the current reference, the staged batch, and what would conflict if it were committed now."""
+def status(
+    ctx: typer.Context,
+    *,
+    short: Annotated[bool, typer.Option("-s", "--short", "--porcelain", help="One line for each staged key: letter, C for a conflict, key.")] = False,
+    branch: Annotated[bool, typer.Option("-b", "--branch", help="With --short the current reference as well, in a line of its own.")] = False,
+) -> None:
+    """Show the current reference, the staged batch, and what would conflict if it were committed now.
+
+    The letters of --short are A created, M updated or replaced, D deleted, R renamed and = unmodified.
+    """
     call = Invocation.of(ctx)
     found = _status(call)
     if call.wants_json:
         call.answer(_document(found, call))
+    elif short:
+        _print_short(found, call, branch=branch)
     else:
         _print(found, call)
 
@@ -106,6 +116,16 @@ def _print(found: Status, call: Invocation) -> None:
         from nessie_cli.render.conflicts import conflict_lines
 
         call.out.print_lines(conflict_lines(conflict_report(found.refusal, call)._replace(would=True), call.out))
+
+
+def _print_short(found: Status, call: Invocation, *, branch: bool) -> None:
+    from nessie_cli.cli.batch_view import changes_of, print_short
+    from nessie_cli.render.spans import Span
+
+    if branch:
+        call.say("## ", Span(found.reference.name, "name"))
+    conflicts = found.refusal.conflicts if found.refusal else ()
+    print_short(call, changes_of(found.batch.staged if found.batch else ()), {str(conflict.key) for conflict in conflicts})
 
 
 def _print_batch(batch: Batch, call: Invocation) -> None:

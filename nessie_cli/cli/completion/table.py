@@ -51,6 +51,8 @@ COMMANDS: Mapping[str, Command] = {
     "status": (
         {},
         (
+            (("-s", "--short", "--porcelain"), "", False, "One line for each staged key: letter, C for a conflict, key."),
+            (("-b", "--branch"), "", False, "With --short the current reference as well, in a line of its own."),
         ),
         (),
         False,
