@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -58,20 +59,22 @@ def contents_of(repository: Repository, settings: Settings, marks: Marks, told: 
         return found
     chosen = policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
     history = History(repository, chosen, lambda count: told("commits", count, None))
-    live = 0
+    live, dead = Counter[str](), Counter[str]()
     with marks.contents.replacing() as folder:
         with parquet_writer(folder, CONTENTS) as write:
             rows = Rows(CONTENTS, write)
             for state in history.states():
-                live += state.live
+                (live if state.live else dead)[state.content_id] += 1
                 rows.add(*(getattr(state, field) for field in TableState.__struct_fields__))
             rows.flush()
         counts = {
             "references": len(history.references),
             "vanished": len(history.vanished),
             "commits": history.commits,
-            "contents": live,
-            "deadContents": rows.count - live,
+            "contents": len(live),
+            "states": live.total(),
+            "deadContents": len(dead.keys() - live.keys()),
+            "deadStates": dead.total(),
         }
         marked = Marked(tuple(history.references), counts)
         (folder / _FOUND).write_bytes(json.encode(marked))

@@ -21,6 +21,7 @@ from nessie_cli.gc.following import Rows
 from nessie_cli.gc.listing import Unlisted, files_below
 from nessie_cli.gc.marking import Told
 from nessie_cli.gc.pieces import Finding
+from nessie_cli.gc.removal import METADATA
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
 from nessie_cli.iceberg.locations import Places, is_inside, normalised
@@ -31,8 +32,6 @@ UNCLEAR = "UNCLEAR"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
 """Paths of live files that are compared at a time, in some 100 MB."""
-METADATA = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
-"""How the names of metadata files end."""
 CHECKSUM = r"/\.([^/]+)\.crc$"
 """What Hadoop's local file system writes beside each file: it stays and goes with that."""
 

@@ -23,6 +23,10 @@ AT_A_TIME = 8
 """Requests to a remote file system that are under way at a time."""
 
 
+METADATA = (".metadata.json", ".metadata.json.gz")
+"""How the names of metadata files end."""
+
+
 class Outcome(StrEnum):
     """What became of one candidate. The first two are as they should be, FAILED can be tried again; the others stay, and are told."""
 
@@ -78,7 +82,7 @@ class Remover:
         """
         found: dict[str, Removed] = {}
         for metadata in (False, True):
-            found |= {one.location: one for one in self._removed([c for c in candidates if c.location.endswith(".metadata.json") == metadata])}
+            found |= {one.location: one for one in self._removed([c for c in candidates if c.location.endswith(METADATA) == metadata])}
         return [found[candidate.location] for candidate in candidates]
 
     def _removed(self, candidates: Sequence[Candidate]) -> Iterator[Removed]:

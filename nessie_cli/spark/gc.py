@@ -26,7 +26,8 @@ from nessie_cli.gc.following import TRIES, Places, Rows, bases_of, broken, dead_
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.marking import Marked, Told, contents_of
 from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.planning import CHECKSUM, METADATA, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
+from nessie_cli.gc.planning import CHECKSUM, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
+from nessie_cli.gc.removal import METADATA
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import FINDINGS
 from nessie_cli.iceberg.files import Files

@@ -74,7 +74,8 @@ def gc_mark(
     could not be read: what belongs to it is left alone.
     """
     call = Invocation.of(ctx)
-    if resume is not None and any(given is not None for given in (cutoffs, default_cutoff, reference_time, catalog)):
+    asked_anew = snapshots != "listed" or any(given is not None for given in (cutoffs, default_cutoff, reference_time, catalog))
+    if resume is not None and asked_anew:
         raise InvalidInput("--resume goes on by the settings of the run; --cutoff and its like begin another run")
     from nessie_cli.cli.heard import heard
     from nessie_cli.gc import phases
