@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,23 +25,35 @@ _PACE = 0.5
 def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
     """The session of this process; one is made where there is none, as Spark's own settings say, and stopped in the end.
 
-    `tell` hears how many tasks there are and how many are done. What Spark raises meanwhile comes as a `NessieError` of one line.
+    `tell` hears how many tasks there are and how many are done. What Spark raises meanwhile comes as a `NessieError` of one line. An interrupt leaves
+    a session that was made here: its Java ends with this process.
     """
     with _told_as_ours():
-        running = SparkSession.getActiveSession()
-        spark = running or _made(name)
+        if (running := SparkSession.getActiveSession()) is not None:
+            with _watched(running, tell) if tell else nullcontext():
+                yield running
+            return
+        spark, interrupted = _made(name), False
         try:
             with _watched(spark, tell) if tell else nullcontext():
                 yield spark
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
         finally:
-            if running is None:
+            # A call to Java that was cut short answers the next one.
+            if not interrupted:
                 spark.stop()
 
 
 def _made(name: str) -> SparkSession:
-    # What a command prints is its own: Spark draws no bars into it, and failures are told in one line.
+    # What a command prints is its own: Spark draws no bars into it, and failures are told in one line, not also in a log on stderr.
+    logging.getLogger().addHandler(logging.NullHandler())
     spark = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler of an interrupt calls Java in the middle of a call to Java.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not spark.sparkContext.getConf().contains(_SHUFFLES):
         # 200 by default, each a task with a Python of its own: a machine of two processors waits minutes for as many that are empty.
         spark.conf.set(_SHUFFLES, str(2 * spark.sparkContext.defaultParallelism))

@@ -91,9 +91,9 @@ def test_a_run_on_s3_that_is_stopped_on_the_way_and_gone_on_with(lake, store):
     nessie = Nessie(lake, store)
     settings = ("--default-cutoff", "1", "--catalog", "known")
     assert nessie.stopped(store, ("GET", ".avro"), signal.SIGINT, "mark", *settings, catalog="known") == INTERRUPTED
-    (run,) = nessie("list")["runs"]
-    assert run["state"] == "MARKING"
-    resumed = nessie("mark", "--resume", run["run"], catalog="known")
+    runs = Runs(lake.folder / "runs")
+    assert runs.open().info.state is State.MARKING
+    resumed = nessie("mark", "--resume", runs.open().id, catalog="known")
     assert (resumed["state"], resumed["counts"]["broken"], resumed["catalog"]) == ("MARKED", 0, "known")
     planned = nessie("plan", "--warehouse", "s3a://lake/warehouse/", "--grace", "0s", catalog="known")
     listing = nessie("show", "--candidates")["candidates"]
@@ -101,7 +101,7 @@ def test_a_run_on_s3_that_is_stopped_on_the_way_and_gone_on_with(lake, store):
     assert len(listing) == planned["counts"]["candidates"] > 3
     nessie("approve")
     assert nessie.stopped(store, ("DELETE", ".avro"), signal.SIGTERM, "apply", catalog="known") == -signal.SIGTERM
-    assert nessie("show")["state"] == "APPLYING"
+    assert runs.open().info.state is State.APPLYING
     applied = nessie("apply", catalog="known")
     assert applied["counts"]["deleted"] + applied["counts"]["gone"] == len(listing)
     left = [info.path for info in store.files.get_file_info([item["location"].removeprefix("s3://") for item in listing]) if info.size is not None]
