@@ -203,24 +203,20 @@ def differ(run: Run, scope: Scope, told: Told, paths_at_once: int = PATHS_AT_ONC
     listed = run.dataset("listed")
     needed = _needed(listed, run.marks().live, paths_at_once, told)
     counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
-    last = []
     with run.dataset("candidates").writing(CANDIDATES) as write:
         rows = Rows(CANDIDATES, write)
-        for path, location, size, modified, base in _not_needed(listed, needed):
-            if not scope.is_free(path):
-                counts["untouched"] += 1
-            elif not scope.is_old(modified):
-                counts["young"] += 1
-            else:
-                counts["candidates"] += 1
-                counts["candidateBytes"] += size
-                row = (path, location, size, modified, base, scope.owners.get(base, ()))
-                if is_metadata(path):
-                    last.append(row)
+        for last in (False, True):
+            for path, location, size, modified, base in _not_needed(listed, needed):
+                if is_metadata(path) is not last:
+                    continue
+                if not scope.is_free(path):
+                    counts["untouched"] += 1
+                elif not scope.is_old(modified):
+                    counts["young"] += 1
                 else:
-                    rows.add(*row)
-        for row in last:
-            rows.add(*row)
+                    counts["candidates"] += 1
+                    counts["candidateBytes"] += size
+                    rows.add(path, location, size, modified, base, scope.owners.get(base, ()))
         rows.flush()
     return counts
 

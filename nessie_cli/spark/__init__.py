@@ -18,7 +18,7 @@ _HOME = {
     "history_of": "nessie_cli.spark.stats",
     "sizes_of": "nessie_cli.spark.stats",
     "gc_mark": "nessie_cli.spark.gc",
-    "gc_plan": "nessie_cli.spark.gc",
+    "gc_plan": "nessie_cli.spark.planning",
 }
 
 

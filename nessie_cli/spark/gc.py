@@ -1,4 +1,4 @@
-"""Garbage collection of table files as jobs of Spark: the same datasets as `gc/` writes on one machine, of lakes of any size.
+"""The mark of a garbage collection as jobs of Spark: the same datasets as `gc/` writes on one machine, of lakes of any size.
 
 The driver walks the history. Tasks read metadata files, manifest lists, manifests (a shared one once) and folders; what is needed and what is there
 meet in an anti-join, and each result goes into the run's folder as Parquet, so that the driver never holds it. Tasks are those of RDDs,
@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import structs
-from pyarrow import parquet
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody gives it
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BooleanType, LongType, StringType
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.gc.datasets import Dataset, make_durable
-from nessie_cli.gc.following import TRIES, Places, Rows, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
+from nessie_cli.gc.datasets import make_durable
+from nessie_cli.gc.following import TRIES, Places, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.marking import Marked, Told, contents_of
 from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.planning import CHECKSUM, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
-from nessie_cli.gc.removal import METADATA
-from nessie_cli.gc.run import Marks, Run, Settings
-from nessie_cli.gc.schemas import FINDINGS
+from nessie_cli.gc.run import Marks, Settings
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.reachable import (
     Broken,
@@ -45,6 +40,7 @@ from nessie_cli.iceberg.reachable import (
     read_table,
 )
 from nessie_cli.repository.base import Repository
+from nessie_cli.spark.datasets import columns_of, read, write, write_files
 from nessie_cli.spark.failures import at
 
 Properties = Mapping[str, str]
@@ -53,26 +49,16 @@ _FILES_PER_TASK = 20
 _MOST_TASKS = 2_000
 _WHOLE = "_whole"
 """The file that says that all of a stage is there."""
-_TIMES = "spark.sql.parquet.outputTimestampType"
 
 
-def _read(spark: SparkSession, dataset: Dataset, columns: StructType) -> DataFrame:
-    """A dataset of a run, whoever has written it: Spark's files lie one folder deeper."""
-    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(dataset.folder.as_uri())
-
-
-def _columns(*names: str, **others: Any) -> StructType:
-    return StructType([*(StructField(name, StringType()) for name in names), *(StructField(name, type_) for name, type_ in others.items())])
-
-
-_FOUND = _columns("what", "path", "kind", "location", "content_id", "key", "reference", "fault", "message", number=LongType())
+_FOUND = columns_of("what", "path", "kind", "location", "content_id", "key", "reference", "fault", "message", number=LongType())
 """What tasks tell: `what` is FILE (it is needed), LIST or MANIFEST (it is needed, and to be followed), BASE, BROKEN, or a kind of finding.
 
 `number` is the length of a manifest, else that of the state in the dataset `contents`.
 """
 _FILE, _LIST, _MANIFEST, _BASE, _BROKEN = "FILE", "LIST", "MANIFEST", "BASE", "BROKEN"
 _STATE = TableState.__struct_fields__
-_CONTENTS = _columns(
+_CONTENTS = columns_of(
     "content_id", "key", "type", "metadata_location", snapshot_id=LongType(), live=BooleanType(), reference=StringType(), commit=StringType()
 )
 
@@ -109,7 +95,7 @@ class _Following:
 
     def follow(self, marks: Marks) -> dict[str, int]:
         """Write the datasets `live`, `bases` and `findings`."""
-        states = _read(self._spark, marks.contents, _CONTENTS).withColumn("number", F.monotonically_increasing_id())
+        states = read(self._spark, marks.contents, _CONTENTS).withColumn("number", F.monotonically_increasing_id())
         followed = F.col("type").isin(["ICEBERG_TABLE", "ICEBERG_VIEW"])
         live = states.where("live").where(followed)
         tables = self._stage("metadata files", live, _follow_state(self._properties, self._snapshots))
@@ -117,7 +103,7 @@ class _Following:
         manifests = self._stage("manifests", _once(tables.unionByName(lists), _MANIFEST), _follow_manifest(self._properties), tables)
         needed_files = tables.unionByName(lists).unionByName(manifests).where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
         found = needed_files.groupBy("path").agg(F.min("kind").alias("kind"), F.min("content_id").alias("content_id"))
-        counts = {"live": _write(found, found.count(), marks.live)}
+        counts = {"live": write(found, found.count(), marks.live)}
         places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
         self._breakages(places, tables, lists, manifests)
         foreign_ones = [foreign(_state(row)) for row in states.where("live").where(~followed).collect()]
@@ -140,7 +126,7 @@ class _Following:
             try:
                 rows = done.count()
                 _need_answers(done, tables or done)
-                _write_files(done, rows, folder)
+                write_files(done, rows, folder)
             finally:
                 done.unpersist()
             make_durable(folder)
@@ -298,119 +284,3 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
                 yield _told(one.kind, number, **values)
 
     return work
-
-
-# -- plan ------------------------------------------------------------------------------------------------------------------------------------
-
-_LISTED = _columns("path", "location", size=LongType(), modified=TimestampType(), base=StringType())
-# Of a finding, its kind is in `finding` and its message in `path`.
-_ROW = _columns("finding", "path", "location", "base", size=LongType(), modified=TimestampType())
-
-
-def gc_plan(run: Run, settings: Settings, properties: Properties, told: Told) -> dict[str, int]:
-    """As `gc.planning.plan`, with a task for each place of tables that is listed, and the difference as an anti-join."""
-    spark = SparkSession.builder.getOrCreate()
-    with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as write:
-        findings = Rows(FINDINGS, write)
-        scope = scope_of(run, settings, finding_into(findings))
-        told("listing places of tables", 0, len(scope.roots))
-        counts = _list(spark, run.dataset("listed"), scope, properties, finding_into(findings))
-        findings.flush()
-    told("comparing", 0, None)
-    return {"bases": len(scope.roots), **counts, **_differ(spark, run, scope)}
-
-
-def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Properties, find: Callable[[Finding], None]) -> dict[str, int]:
-    shared, given = spark.sparkContext.broadcast(scope), dict(properties)
-
-    def below(root: str) -> Iterator[Values]:
-        with at("listing"):
-            for row in rows_below(root, shared.value, given):
-                if isinstance(row, Finding):
-                    yield row.kind, row.message, row.location, None, None, None
-                else:
-                    path, location, size, modified, base = row
-                    yield None, path, location, base, size, modified
-
-    roots = spark.sparkContext.parallelize(scope.roots, max(1, len(scope.roots)))
-    found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        files = found.where("finding is null").select(*_LISTED.names)
-        rows = _write(files, files.count(), listed)
-        for row in found.where("finding is not null").sort("location").collect():
-            find(Finding(row["finding"], location=row["location"], message=row["path"]))
-        size = found.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
-        assert size is not None
-        return {"listed": rows, "listedBytes": size[0]}
-    finally:
-        found.unpersist()
-
-
-def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
-    listed = _read(spark, run.dataset("listed"), _LISTED)
-    live = _read(spark, run.marks().live, _columns("path"))
-    untouched = scope.untouched
-    is_free = F.udf(lambda path: untouched.around(path) is None, BooleanType())
-    owners = [(base, list(ids)) for base, ids in scope.owners.items()] or [("", [""])]
-    of_base = F.broadcast(spark.createDataFrame(owners, "base string, content_ids array<string>"))
-    whose = F.regexp_replace(listed["path"], CHECKSUM, "/$1")
-    rest = listed.join(live, whose == live["path"], "left_anti").withColumns(
-        {"free": is_free("path"), "old": F.col("modified") <= F.lit(scope.youngest)}
-    )
-    rest = rest.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        counts = rest.agg(
-            _sum(F.col("free") & F.col("old")).alias("candidates"),
-            _sum(F.col("free") & F.col("old"), F.col("size")).alias("candidateBytes"),
-            _sum(F.col("free") & ~F.col("old")).alias("young"),
-            _sum(~F.col("free")).alias("untouched"),
-        ).first()
-        assert counts is not None
-        chosen = rest.where("free and old").join(of_base, "base", "left").select(*listed.columns, "content_ids")
-        last = _any([F.col("path").endswith(end) for end in METADATA])
-        _write(chosen.sort(last, "path"), counts["candidates"], run.dataset("candidates"))
-        return dict(counts.asDict())
-    finally:
-        rest.unpersist()
-
-
-def _sum(condition: Column, what: Column | None = None) -> Column:
-    return F.coalesce(F.sum(F.when(condition, F.lit(1) if what is None else what).otherwise(0)), F.lit(0))
-
-
-def _any(conditions: list[Column]) -> Column:
-    found = F.lit(False)
-    for condition in conditions:
-        found |= condition
-    return found
-
-
-# -- writing ---------------------------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _with_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, str(before))
-
-
-def _write(frame: DataFrame, rows: int, dataset: Dataset) -> int:
-    """Write a dataset of so many rows where the tasks are. Raises `StoreUnavailable` where the driver does not see what they have written."""
-    with dataset.replacing() as folder:
-        _write_files(frame, rows, folder / "rows")
-    return rows
-
-
-def _write_files(frame: DataFrame, rows: int, folder: Path) -> None:
-    with _with_setting(frame.sparkSession, _TIMES, "TIMESTAMP_MICROS"):
-        frame.write.mode("overwrite").parquet(folder.as_uri())
-    there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
-    if there != rows:
-        raise StoreUnavailable(
-            f"{folder}: {rows} rows were written by Spark's workers and {there} arrived here; the folder of runs has to be one that "
-            "the driver and all workers share"
-        )

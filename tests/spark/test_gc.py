@@ -12,7 +12,8 @@ import pytest
 from nessie_cli.gc.removal import Outcome
 from nessie_cli.gc.run import Run
 from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Put
-from nessie_cli.spark.gc import gc_mark, gc_plan
+from nessie_cli.spark.gc import gc_mark
+from nessie_cli.spark.planning import gc_plan
 from tests.gc.lakes import ROWS, Shore, candidates, scribble, shore
 
 
