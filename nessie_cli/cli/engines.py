@@ -47,6 +47,7 @@ def spark_session(call: Invocation, *, brief: bool = False) -> Iterator[Any]:
     """
     from importlib.util import find_spec
 
+    from nessie_cli.cli.heard import progress_of
     from nessie_cli.workspace.environment import spark_for_this_python
 
     if find_spec("pyspark") is None:
@@ -54,5 +55,7 @@ def spark_session(call: Invocation, *, brief: bool = False) -> Iterator[Any]:
     spark_for_this_python(brief=brief)
     from nessie_cli.spark import session
 
-    with call.at_work("working with Spark") as tell, session("nessie", tell) as spark:
+    # Other commands tell by themselves how far they are.
+    progress = progress_of(call, "tasks of Spark") if brief else call.at_work("working with Spark")
+    with progress as tell, session("nessie", tell) as spark:
         yield spark

@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.model.progress import Progress
 
 PACE = 15.0
 """Seconds between two lines."""
@@ -33,6 +35,13 @@ def heard(call: Invocation, what: str) -> Iterator[Told]:
             call.err.print_line(f"{words}: {done:,}{of}")
 
     yield tell
+
+
+@contextmanager
+def progress_of(call: Invocation, what: str) -> Iterator[Progress]:
+    """The same, for work that is one thing from its beginning to its end."""
+    with heard(call, what) as tell:
+        yield partial(tell, what)
 
 
 def _shown(progress: Callable[[int, int | None], None]) -> Told:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -49,11 +50,12 @@ def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
 def _made(name: str) -> SparkSession:
     # What a command prints is its own: Spark draws no bars into it, and failures are told in one line, not also in a log on stderr.
     logging.getLogger().addHandler(logging.NullHandler())
-    spark = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    context = SparkContext.getOrCreate(SparkConf().setAppName(name).set("spark.ui.showConsoleProgress", "false"))
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler of an interrupt calls Java in the middle of a call to Java.
+        # Spark's own handler of an interrupt, which the context has just installed, calls Java in the middle of a call to Java.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    context.setLogLevel("OFF")
+    spark = SparkSession.builder.getOrCreate()
     if not spark.sparkContext.getConf().contains(_SHUFFLES):
         # 200 by default, each a task with a Python of its own: a machine of two processors waits minutes for as many that are empty.
         spark.conf.set(_SHUFFLES, str(2 * spark.sparkContext.defaultParallelism))

@@ -64,10 +64,11 @@ def _findings(call: Invocation, engine: Engine, at: str, prefix: ContentKey | No
                 yield told
         return
     from nessie_cli.audit.local import findings
+    from nessie_cli.cli.heard import progress_of
 
     keys = KeyRange(prefix=prefix) if prefix else KeyRange()
     entries = call.repository().entries(f"@{at}", keys, content=True)
-    with call.at_work("reading the files of tables") as tell, closing(findings(entries, counts, tell)) as found:
+    with progress_of(call, "reading the files of tables") as tell, closing(findings(entries, counts, tell)) as found:
         yield found
 
 

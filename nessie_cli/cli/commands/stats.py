@@ -70,18 +70,20 @@ def _line(call: Invocation, words: str | None) -> Line:
 
 def _here(call: Invocation, line: Line, most: int) -> History:
     from nessie_cli.audit.statistics import history
+    from nessie_cli.cli.heard import progress_of
     from nessie_cli.model.progress import told
 
     repository = call.repository()
     log = islice(repository.log(f"@{line.end.hash}", operations=True), line.commits)
     before = repository.entries(f"@{line.since}") if line.since != NO_ANCESTOR else ()
-    with call.at_work("counting commits") as tell:
+    with progress_of(call, "counting commits") as tell:
         return history(told(log, tell, line.commits), before, most)
 
 
 def _sizes_here(call: Invocation, line: Line, most: int) -> Sizes:
     from nessie_cli.audit.local import each
     from nessie_cli.audit.sizes import size_of_table, sizes
+    from nessie_cli.cli.heard import progress_of
     from nessie_cli.iceberg.files import Files
     from nessie_cli.model import Entry
 
@@ -93,7 +95,7 @@ def _sizes_here(call: Invocation, line: Line, most: int) -> Sizes:
 
     entries = call.repository().entries(f"@{line.end.hash}", content=True)
     tables = (entry for entry in entries if isinstance(entry.content, IcebergTable))
-    with call.at_work("reading metadata files") as tell:
+    with progress_of(call, "reading metadata files") as tell:
         return sizes(each(tables, size, tell), most)
 
 
