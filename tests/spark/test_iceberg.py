@@ -239,11 +239,12 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         assert sql("SELECT * FROM db.spark ORDER BY id") == [(3, "c"), (4, "D")]
 
         # Deletion vectors: PyIceberg reads them.
-        sql("CREATE TABLE db.newest TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read') AS SELECT id FROM range(5)")
+        newest = "PARTITIONED BY (bucket(4, id)) TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read')"
+        sql(f"CREATE TABLE db.newest {newest} AS SELECT id FROM range(5)")
         sql("DELETE FROM db.newest WHERE id = 2")
-        newest = catalog.load_table("db.newest")
-        assert sorted(newest.scan().to_arrow()["id"].to_pylist()) == [0, 1, 3, 4]
-        assert {file["file_format"] for file in newest.inspect.delete_files().to_pylist()} == {"PUFFIN"}
+        table = catalog.load_table("db.newest")
+        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 3, 4]
+        assert {file["file_format"] for file in table.inspect.delete_files().to_pylist()} == {"PUFFIN"}
 
         rows = pa.table({"id": [1, 2], "amount": [1.5, 2.5]})
         with catalog.create_table_transaction("db.python", rows.schema) as creation:

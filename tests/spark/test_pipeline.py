@@ -27,6 +27,10 @@ def test_what_is_wrong_stays_on_its_branch(spark: SparkSession, tmp_path: Path, 
     found.loader.exec_module(pipeline)
     assert pipeline.ICEBERG == COORDINATES
 
+    with pytest.raises(SystemExit, match=r"pipeline: nowhere\.csv: there is no such file"):
+        pipeline.main(tmp_path / "lake", [Path("nowhere.csv")])
+    assert not (tmp_path / "lake").exists()
+
     # `getOrCreate` in it takes the session that is there.
     assert pipeline.main(tmp_path / "lake", sorted((FOLDER / "orders").glob("*.csv"))) == 1
 
