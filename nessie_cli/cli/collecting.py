@@ -183,7 +183,18 @@ _NEXT = {
 
 def next_step(run: Run) -> str:
     """The command that comes next, an empty text where there is none."""
-    return _NEXT.get(run.info.state.value, "").format(run=run.id)
+    return _NEXT.get(_came_to(run), "").format(run=run.id)
+
+
+def _came_to(run: Run) -> str:
+    """The state of a run; of one that has failed, the state that it goes on from."""
+    from nessie_cli.gc.phases import MARKED
+
+    if run.info.state.value != "FAILED":
+        return run.info.state.value
+    if run.approval():
+        return "APPLYING"
+    return "MARKED" if MARKED in run.info.times else "MARKING"
 
 
 _STEP = 1000

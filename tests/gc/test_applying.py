@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nessie_cli.cli.collecting import next_step
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc import applying
 from nessie_cli.gc.audit import Trail
@@ -84,6 +85,7 @@ def test_a_store_that_fails_before_the_first_deletion_loses_nothing(heap):
         applying.apply(run, away, {}, lambda: run.info.created, lambda _done, _total: None)
     assert all(there(heap.garbage))
     assert heap.runs.open().info.error == "the store is away"
+    assert next_step(heap.runs.open()) == f"nessie gc apply {run.id}"
     heap.apply(run)
     assert there(heap.garbage) == [False] * 5
 

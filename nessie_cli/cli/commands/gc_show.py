@@ -69,7 +69,7 @@ def _show(call: Invocation, run: "Run") -> None:
     lines = [
         ("store", settings.store),
         ("cut-off", ", ".join([*(f"{pattern}={policy}" for pattern, policy in settings.cutoffs), f"all others={settings.default_cutoff}"])),
-        ("durations from", str(settings.reference_time)),
+        ("durations from", call.out.time(settings.reference_time)),
         ("references", f"{len(info.references):,}"),
     ]
     if settings.warehouse:
