@@ -129,7 +129,9 @@ def test_blame_looks_where_it_is_told(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     assert [row[0] for row in nessie("blame", "db.orders").rows] == ["db.orders"]
     assert nessie("blame", "db.orders", "--at", "v1").rows[0][4] == "tables"
-    assert nessie("blame", "nothing.here").out == ""
+    ran = nessie("blame", "db.order")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == "nessie: nothing is at or below key 'db.order' in 'main'\nDid you mean 'db.orders'?\n"
     found = nessie("blame", "db.orders", "--json").json["blame"]
     assert [(entry["name"]["elements"], entry["lastChange"]["message"]) for entry in found] == [(["db", "orders"], "update db.orders")]
 

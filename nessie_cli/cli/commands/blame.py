@@ -1,6 +1,7 @@
 """`nessie blame`."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from nessie_cli.cli.blaming import blame_of
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.words import refuse_empty
+from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 
 EXAMPLES = ("nessie blame", "nessie blame db.sales", "nessie blame db.sales --at v1 --json")
@@ -29,6 +31,11 @@ def blame(
     effective = repository.resolve(call.revision(at))
     keys = KeyRange(prefix=ContentKey.parse(prefix)) if prefix else KeyRange()
     found = blame_of(repository, effective.hash, keys)
+    if keys.prefix is not None:
+        first = list(islice(found, 1))
+        if not first:
+            raise ContentNotFound(f"nothing is at or below key '{keys.prefix}' in '{effective.name or effective.hash}'", keys.prefix)
+        found = chain(first, found)
     if call.wants_json:
         from nessie_cli.wire.encode import encode_reference
 
