@@ -121,6 +121,11 @@ def _settings(call: Invocation, asked: Asked) -> "Settings":
         snapshots=asked.snapshots,
     )
     policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
+    if asked.catalog is not None:
+        from nessie_cli.iceberg.filesystems import properties_of
+
+        # No run is begun that cannot go on.
+        properties_of(asked.catalog)
     return settings
 
 
