@@ -320,6 +320,9 @@ class SQLiteStore:
         session = self._taken()
         try:
             return session.cursor.execute(sql, values).fetchall()
+        except UnicodeEncodeError:
+            # Half a surrogate pair, from a command line that is no UTF-8: nothing of this name can ever have been written.
+            return []
         except (apsw.Error, UnicodeDecodeError) as error:
             raise failure(self._path, error) from error
         finally:

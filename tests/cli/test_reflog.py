@@ -40,5 +40,12 @@ def test_wrong_input(nessie, catalog, argv, code) -> None:
     assert nessie("reflog", *argv, "--json").json["error"]
 
 
+@pytest.mark.parametrize("line", ["reflog", "undo", "branch -d", "branch -l", "branch -f REF main", "branch -m REF x", "merge main --into"])
+def test_a_name_that_is_no_text_is_nobody_s(nessie, catalog, line) -> None:
+    words = line.replace("REF", "R\udcff").split() if "REF" in line else [*line.split(), "R\udcff"]
+    ran = nessie(*words)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (4, "", 1), ran
+
+
 def test_no_moves_asked_for_is_no_error(nessie, catalog) -> None:
     assert nessie("reflog", "-n", "0") == (0, "", "")

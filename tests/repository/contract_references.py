@@ -329,6 +329,12 @@ class References:
         assert list(catalog.repository.reflog("main", limit=2)) == everything[:2]
         assert list(catalog.repository.reflog(limit=1)) == everything[:1]
 
+    def test_a_name_that_no_reference_can_have_is_nobody_s(self, catalog: Catalog) -> None:
+        for name in ("R\udcff", "été"):
+            assert list(catalog.repository.reflog(name)) == []
+            with pytest.raises(ReferenceNotFound):
+                catalog.repository.reference(name)
+
     def test_merges_and_transplants_are_in_the_reflog(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")

@@ -93,6 +93,9 @@ class ExtendedRepository(RemoteRepository):
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
+        if name is not None and not name.isascii():
+            # No reference can ever have had such a name, and not every text can be sent.
+            return
         yield from islice(self._session.pages("reflog", "reflog", {"ref": name}, answers.decode_reflog_entry, growing=_MOST_AT_ONCE), limit)
 
     # -- history -----------------------------------------------------------------------------------------------------------------
