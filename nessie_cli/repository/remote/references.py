@@ -249,6 +249,9 @@ class RemoteReferences:
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`; a server tells former hashes of existing references, a few and of late, not who moved them (reference 12.7)."""
+        if name is not None and not name.isascii():
+            # No reference can ever have had such a name, and not every text can be sent.
+            return
         names = [name] if name is not None else [reference.name for reference in self.references()]
 
         def newest_first(entry: ReflogEntry) -> tuple[datetime, int]:
