@@ -27,7 +27,8 @@ log --merges
 log --author writer-7
 log --author nobody
 log --grep backfill
-log --grep [bB]ackfill
+log --grep (back|front)fill
+log -i --grep BACKFILL
 log --all --grep backfill
 log --since SINCE --until UNTIL
 log --until UNTIL

@@ -11,9 +11,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import merge
-from itertools import accumulate, islice
+from itertools import accumulate, chain, compress, groupby, islice
 from operator import itemgetter
-from re import DOTALL, IGNORECASE, VERBOSE, Pattern, split
+from re import DOTALL, IGNORECASE, VERBOSE, Pattern, split, sub
 from sys import byteorder
 from zlib import crc32
 
@@ -39,7 +39,7 @@ _PAIRS = 64
 _FEW = 16
 """So many starts are read at once rather than asked for their times."""
 _SIZE = len(NO_COMMIT)
-_STRUCTURE = frozenset("[](){}|\\")
+_STRUCTURE = frozenset("{}\\")
 
 Times = Callable[[Collection[Id]], Mapping[Id, int]]
 Speaker = tuple[tuple[str, ...], str]
@@ -88,8 +88,7 @@ class Texts(Struct, frozen=True, array_like=True):
         """Those that a sieve may pass: their texts match, and they are not younger than `until`."""
         places: Iterable[int] = range(len(self))
         if sieve.message is not None:
-            word = _needed_word(sieve.message)
-            places = self._having(word, sieve.message) if word else self._matching(sieve.message)
+            places = self._matching(sieve.message)
         if until is not None:
             times = memoryview(self.times).cast("q")
             places = (place for place in places if times[place] <= until)
@@ -100,29 +99,42 @@ class Texts(Struct, frozen=True, array_like=True):
         return map(self.id_at, places)
 
     def _matching(self, pattern: Pattern[str]) -> Iterator[int]:
-        search, messages, begin = pattern.search, self.messages, 0
-        for place, end in enumerate(memoryview(self.ends).cast("I")):
-            if search(messages[begin:end]):
-                yield place
-            begin = end
-
-    def _having(self, word: str, pattern: Pattern[str]) -> Iterator[int]:
-        """The same, looked for in all messages together by a text that each of them must have."""
+        words, messages = _needed_words(pattern), self.messages
+        if pattern.flags & IGNORECASE:
+            # Beyond ASCII more than capitals are the same.
+            words = [word.lower() for word in words] if messages.isascii() and "".join(words).isascii() else []
+            messages = messages.lower() if words else messages
+        if words:
+            having = merge(*(self._having(word, messages) for word in words))
+            return (place for place, _ in groupby(having) if pattern.search(self._message(place)))
         ends = memoryview(self.ends).cast("I")
-        at = self.messages.find(word)
+        each = map(messages.__getitem__, map(slice, chain((0,), ends), ends))
+        return compress(range(len(self)), map(pattern.search, each))
+
+    def _having(self, word: str, messages: str) -> Iterator[int]:
+        """Those with a text, by one look at all messages together."""
+        ends = memoryview(self.ends).cast("I")
+        at = messages.find(word)
         while at >= 0:
             place = bisect_right(ends, at)
-            if pattern.search(self.messages[ends[place - 1] if place else 0 : ends[place]]):
-                yield place
-            at = self.messages.find(word, ends[place])
+            yield place
+            at = messages.find(word, ends[place])
+
+    def _message(self, place: int) -> str:
+        ends = memoryview(self.ends).cast("I")
+        return self.messages[ends[place - 1] if place else 0 : ends[place]]
 
 
-def _needed_word(pattern: Pattern[str]) -> str:
-    """A text that stands in all that an expression matches; nothing where that is not seen at once."""
+def _needed_words(pattern: Pattern[str]) -> list[str]:
+    """Texts of which one stands in all that an expression matches; none where that is not seen at once."""
     text = pattern.pattern
-    if pattern.flags & (IGNORECASE | VERBOSE) or not _STRUCTURE.isdisjoint(text):
-        return ""
-    return max(split(r".?[*?]|[.^$+]", text, flags=DOTALL), key=len)
+    if pattern.flags & VERBOSE or not _STRUCTURE.isdisjoint(text):
+        return []
+    before, text = "", sub(r"\[\^?\]?[^\]]*\]", "\n", text)
+    while before != text:
+        before, text = text, sub(r"\([^()]*\)", "\n", text)
+    words = [max(split(r".?[*?]|[.^$+\n]", way, flags=DOTALL), key=len) for way in text.split("|")]
+    return words if all(words) else []
 
 
 def _spoken(sieve: Sieve, speaker: Speaker) -> bool:

@@ -25,8 +25,22 @@ SIEVES = (
     Sieve(message=re.compile("no such")),
     Sieve(message=re.compile("2")),
     Sieve(message=re.compile("9commit")),
-    Sieve(message=re.compile("MIT 3", re.IGNORECASE)),
-    *(Sieve(message=re.compile(text)) for text in ("m+it? 1*2", "x*commit .3?$", "(2|3)", "[12]1", "t\\s1", "")),
+    *(Sieve(message=re.compile(text, re.IGNORECASE)) for text in ("MIT 3", "(Com|Dim)+mIt 1", "\u017f|2")),
+    *(
+        Sieve(message=re.compile(text))
+        for text in (
+            "m+it? 1*2",
+            "x*commit .3?$",
+            "(2|3)",
+            "[12]1",
+            "co(x|mm(i|o)t) 2|1",
+            "(commit 1)?2",
+            "3|",
+            "[cx]ommit? [^13-9]*[]1]$",
+            "t\\s1",
+            "",
+        )
+    ),
     Sieve(message=re.compile("^commit ")),
     Sieve(authors=(re.compile("1"), re.compile("^x")), message=re.compile("2")),
     Sieve(committers=(re.compile("nobody"),)),
@@ -182,6 +196,17 @@ def test_a_full_list_is_begun_anew_when_much_has_been_committed_since() -> None:
         searched.check(searched.graph.ids[start], sieve=SIEVES[1])
         known = KeptTexts(searched.pad).known()
         assert (known and known.starts) == (kept and [searched.graph.ids[kept]])
+
+
+def test_what_is_the_same_but_for_capitals_is_what_expressions_mean_by_it() -> None:
+    said = ["Stop", "\u017ftop", "STOP \u212a", "k", "stoop", ""]
+    for messages in (said, [text for text in said if text.isascii()]):
+        rows = [(-number, bytes([number]) * 32, ((), ""), text) for number, text in enumerate(messages)]
+        known = joined(nothing_about([]), rows, [], [])
+        for text in ("stop", "S(T|x)OP", "k", "\u212a", "o+p", "none", "", "^$"):
+            pattern = re.compile(text, re.IGNORECASE)
+            found = {id_[0] for id_ in known.saying(Sieve(message=pattern), None)}
+            assert found == {number for number, message in enumerate(messages) if pattern.search(message)}, text
 
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
