@@ -127,7 +127,7 @@ class Texts(Struct, frozen=True, array_like=True):
 
 def _needed_words(pattern: Pattern[str]) -> list[str]:
     """Texts of which one stands in all that an expression matches; none where that is not seen at once."""
-    text = pattern.pattern
+    text = sub(r"\\[AbBdDsSwWZ]", "\n", pattern.pattern)
     if pattern.flags & VERBOSE or not _STRUCTURE.isdisjoint(text):
         return []
     before, text = "", sub(r"\[\^?\]?[^\]]*\]", "\n", text)
