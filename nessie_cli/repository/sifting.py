@@ -50,6 +50,10 @@ class Reading(NamedTuple):
     notes: Notes = NoNotes()
     worth: int = _WORTH
 
+    def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
+        """When they were made, where they are so many that reading each of them is put off until it is its turn."""
+        return self.times(set(starts) - {NO_COMMIT}) if self.times is not None and len(starts) > _FEW else None
+
 
 def sifted(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, sieve: Sieve, *, operations: bool) -> Iterator[LogEntry | None]:
     """See `Sifting`."""
@@ -78,8 +82,7 @@ def _walked(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk
         starts = _heads_at(of, starts[0], micros(sieve.until), first_parent=walk.first_parent)
     if walk.first_parent and len(starts) <= 1:
         return history.first_parents(objects, starts[0] if starts else NO_COMMIT)
-    times = of.times(set(starts) - {NO_COMMIT}) if of.times is not None and len(starts) > _FEW else None
-    return history.reachable(objects, starts, exclude, most=1 if walk.first_parent else None, times=times)
+    return history.reachable(objects, starts, exclude, most=1 if walk.first_parent else None, times=of.times_of(starts))
 
 
 def _heads_at(of: Reading, start: Id, time: int, *, first_parent: bool) -> list[Id]:
@@ -122,7 +125,7 @@ def _asks_for_texts(sieve: Sieve) -> bool:
 def _searched(of: Reading, starts: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
     from nessie_cli.repository.texts import Search
 
-    search = Search(of.objects, of.is_ancestor, of.notes, starts, times=of.times)
+    search = Search(of.objects, of.is_ancestor, of.notes, starts, times=of.times_of)
     until = micros(sieve.until) if sieve.until is not None else None
     if until is not None and not search.begins_with_something:
         # A walk from what there was then is shorter.

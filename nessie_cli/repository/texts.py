@@ -36,12 +36,10 @@ EACH = 64
 _BATCH = 32
 _PAIRS = 64
 """So many pairs of commits are compared to find out whether branches have only gone on."""
-_FEW = 16
-"""So many starts are read at once rather than asked for their times."""
 _SIZE = len(NO_COMMIT)
 _STRUCTURE = frozenset("{}\\")
 
-Times = Callable[[Collection[Id]], Mapping[Id, int]]
+Times = Callable[[Collection[Id]], Mapping[Id, int] | None]
 Speaker = tuple[tuple[str, ...], str]
 """Authors and committer."""
 Said = tuple[int, Id, Speaker, str]
@@ -233,11 +231,18 @@ def joined(known: Texts, said: Iterable[Said], starts: Iterable[Id], rest: Itera
 class Search:
     """Looks for the commits of the history of `starts` that a sieve may pass, newest first, each among some that it may not.
 
-    `times` answers when many commits were made, `room` is for bytes.
+    `times` answers when many commits were made, where it knows that without reading them; `room` is for bytes.
     """
 
     def __init__(
-        self, objects: Objects, is_ancestor: leaping.IsAncestor, notes: Notes, starts: Iterable[Id], *, times: Times | None = None, room: int = ROOM
+        self,
+        objects: Objects,
+        is_ancestor: leaping.IsAncestor,
+        notes: Notes,
+        starts: Iterable[Id],
+        *,
+        times: Times = lambda _: None,
+        room: int = ROOM,
     ) -> None:
         self._room = room
         self._objects = objects
@@ -286,7 +291,7 @@ class Search:
         older = Passed(known.rest, self._room - (self._kept.size if known is self._known else 0))
         since = newer.noting(history.reachable(self._objects, new, base) if new else ())
         said = self._read(known.saying(sieve, until))
-        after = older.noting(history.reachable(self._objects, known.rest, times=self._times_of(known.rest))) if whole else ()
+        after = older.noting(history.reachable(self._objects, known.rest, times=self._times(known.rest))) if whole else ()
         try:
             yield from merge(since, said if whole else self._of(base[0], said, self._is_ancestor), after, key=newest_first)
         finally:
@@ -294,9 +299,6 @@ class Search:
                 # A list that was of no use here is not given up for one that is much shorter.
                 other = self._known if self._known is not known else None
                 self._keep(known, newer, older, max(worth, len(other) // 2 if other else 0))
-
-    def _times_of(self, ids: list[Id]) -> Mapping[Id, int] | None:
-        return self._times(ids) if self._times is not None and len(ids) > _FEW else None
 
     def found_on_line(self, sieve: Sieve, until: int | None) -> Iterator[Found]:
         """The same along first parents of the only start; nothing new is kept."""
