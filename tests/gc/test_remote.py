@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from itertools import islice
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -64,6 +67,16 @@ def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_t
     assert told.location == BASE
     assert "ACCESS_DENIED" in told.message
     assert SECRET not in told.message
+
+
+def test_a_name_with_an_empty_folder_in_it_is_told_and_ends_no_listing(store):
+    store.put("lake/apart/a/c.parquet", b"1")
+    # pyarrow writes no such name.
+    with urlopen(Request(f"{store.url}/lake/apart/a//b.parquet", b"1", method="PUT"), timeout=240) as answer:
+        assert answer.status == HTTPStatus.OK
+    found = sorted(islice(files_below("s3://lake/apart", store.properties), 9), key=lambda one: one.location)
+    assert [one.location for one in found] == ["s3://lake/apart/a//", "s3://lake/apart/a/c.parquet"]
+    assert [type(one) for one in found] == [Unlisted, Listed]
 
 
 def test_what_was_reviewed_is_removed_whether_or_not_the_role_may_write(store):
