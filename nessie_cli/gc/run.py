@@ -12,6 +12,7 @@ Whoever changes a run holds its lock. A process may be killed between any two wr
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -143,13 +144,19 @@ class Run:
         return Marks(*(self.dataset(f"{name}{behind}") for name in Marks._fields))
 
     def forget(self, *datasets: Dataset) -> None:
-        """Drop datasets, and what is finished of them, so that they are written anew."""
+        """Drop datasets, and what is finished of them, so that they are written anew.
+
+        Raises `StoreUnavailable` where something is left that would be taken for finished: by that a live file could be missed.
+        """
         names = {dataset.name for dataset in datasets}
         gone = [self.folder / folder for name, folder in self.info.datasets.items() if name in names]
         gone += [dataset.pieces for dataset in datasets]
         self.update(datasets={name: folder for name, folder in self.info.datasets.items() if name not in names})
         for folder in gone:
             shutil.rmtree(folder, ignore_errors=True)
+        for dataset in datasets:
+            if os.path.lexists(dataset.pieces):
+                raise StoreUnavailable(f"{dataset.pieces}: cannot be removed; it holds what an earlier mark has found, so remove it and try again")
 
     def _folder_of(self, name: str) -> str | None:
         return self.info.datasets.get(name)

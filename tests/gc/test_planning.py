@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.marking import mark
 from nessie_cli.gc.planning import plan
 from nessie_cli.model import CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, Put
@@ -212,3 +212,35 @@ def test_a_mark_again_finds_what_has_become_live(lake):
     again = run.marks(again=True)
     mark(lake.repository, run.info.settings, again, {}, silent)
     assert revived & {record["path"] for record in again.live.records()}
+
+
+def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake):
+    for name in ("t", "u"):
+        table = lake.create(name)
+        old = lake.repository.reference("main").hash
+        table.append(ROWS)
+    run = lake.planned(lake.settings("1"))
+    revived = set(candidates(run))
+    again = run.marks(again=True)
+
+    def interrupted(what: str, done: int, total: int | None) -> None:
+        if what == "live files" and again.live.pieces.exists() and any(again.live.pieces.glob("*.json")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mark(lake.repository, run.info.settings, again, {}, interrupted, states_per_piece=1)
+    lake.repository.create_reference("BRANCH", "revived", old)
+    lake.applied(run)
+    assert revived & {record["path"] for record in again.live.records()}
+    assert all(Path(path).exists() for path in revived & {record["path"] for record in again.live.records()})
+
+
+def test_what_an_earlier_mark_has_found_and_cannot_be_removed_keeps_everything(lake):
+    lake.create("t").append(ROWS)
+    run = lake.planned(lake.settings("1"))
+    before = lake.files()
+    # What is no folder is left by that which removes folders.
+    run.marks(again=True).live.pieces.write_text("")
+    with pytest.raises(StoreUnavailable, match="live-again-pieces: cannot be removed"):
+        lake.applied(run)
+    assert (lake.files(), run.info.state.value) == (before, "FAILED")
