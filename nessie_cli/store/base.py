@@ -1,36 +1,45 @@
-"""The lower seam: opaque immutable objects by id, and references moved by compare-and-swap, atomically together.
+"""The interface of a store: immutable objects by id, and references moved by compare-and-swap.
 
-A store knows no tree, no commit, no key. It keeps bytes, and one atomic write says: these objects, and these reference moves if every reference
-still is where the writer saw it, and their reflog rows. A reader never needs a transaction: objects never change, so whoever has read one reference
-has one consistent state of everything below it.
+A store knows no trees, commits or keys; it stores bytes. Objects never change, so a reader that has read one
+reference has a consistent state of everything below it and needs no transaction. A write is a value, `Write`: it
+names everything that it changes and everything that it relies on, and `Store.commit` decides it at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, runtime_checkable
+from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Struct
 
-from nessie_cli import store as _room
+from nessie_cli import store as _package
 
-STORE_FORMAT = _room.STORE_FORMAT
-"""The format version that this program writes. A store of a newer one is refused, one of an older one is migrated when it is opened."""
+STORE_FORMAT = _package.STORE_FORMAT
+"""The format version that this program writes. A newer store is refused, an older one is migrated when it is opened."""
 
 
 class StoredObject(Struct, frozen=True):
-    """One immutable object: its 32-byte id, a small number that tells its kind (the kernel's business), its raw bytes.
+    """One immutable object: its 32-byte id, a small number for its kind (defined by the kernel), its raw bytes.
 
-    `marks` are short opaque words by which `find_marked` finds it again: an index beside the object, not a part of it. `plain` says that
-    compressing it does not pay.
+    `index` lists short opaque entries by which `find_indexed` finds the object; they are stored beside it and are not
+    part of it. `plain` says that compressing the bytes does not pay.
     """
 
     id: bytes
     kind: int
     data: bytes
-    marks: tuple[bytes, ...] = ()
+    index: tuple[bytes, ...] = ()
     plain: bool = False
+
+
+class DamagedId(Struct, frozen=True):
+    """An object whose stored bytes fail their check sum or cannot be unpacked."""
+
+    id: bytes
+    kind: int
+    reason: str
 
 
 class StoredReference(Struct, frozen=True):
@@ -41,10 +50,18 @@ class StoredReference(Struct, frozen=True):
     target: bytes
 
 
-class Move(Struct, frozen=True):
-    """One compare-and-swap: `name` must stand at `before` (None: must not exist) and goes to `after` (None: is deleted).
+class Settings(Struct, frozen=True):
+    """All settings by name. `version` grows with each change of any of them."""
 
-    The remaining fields are the reflog row: time in microseconds since 1970, who, which verb, a message, and the request id of the caller.
+    values: Mapping[str, str] = {}
+    version: int = 0
+
+
+class Move(Struct, frozen=True):
+    """One compare-and-swap of a reference, and its reflog entry.
+
+    The reference `name` must be at `before` (None: must not exist) and goes to `after` (None: is deleted). `time` is
+    in microseconds since 1970; `who` is the caller, `operation` the verb.
     """
 
     name: str
@@ -59,121 +76,189 @@ class Move(Struct, frozen=True):
 
 
 class ReflogRow(Struct, frozen=True):
-    """A move that happened; `number` grows over the whole store."""
+    """A move that was committed. `number` grows over the whole store and is never used twice."""
 
     number: int
     move: Move
 
 
-class Write(Struct, frozen=True):
-    """One atomic write. Moves are applied in order (two moves of one reference chain); settings replace values by name (None removes)."""
+class Request(Struct, frozen=True):
+    """A request id with what it was used for. Within a store an id is committed at most once.
 
+    `caller` and `digest` tell a repetition of the same request from another one under the same id. `result` is opaque:
+    whatever a repetition is answered from. `time` is in microseconds since 1970.
+    """
+
+    id: str
+    caller: str
+    digest: bytes
+    result: bytes
+    time: int
+
+
+class Write(Struct, frozen=True):
+    """One atomic write: what it changes, and what must still hold when it is committed.
+
+    Changes: `objects` are stored, `moves` applied in order (two moves of one reference chain), and `settings` set by
+    name (None removes one).
+
+    Requirements: every moved reference is where its move says; the objects `required` exist, in the store or in this
+    write; the settings have version `settings_version` (None: the write does not depend on settings); and the id of
+    `request` is unused.
+    """
+
+    request: Request
     objects: Sequence[StoredObject] = ()
     moves: Sequence[Move] = ()
     settings: Mapping[str, str | None] = {}
+    required: Sequence[bytes] = ()
+    settings_version: int | None = None
+
+
+class Requirement(StrEnum):
+    """The kinds of requirements of a write that may no longer hold."""
+
+    REFERENCE = "reference"
+    OBJECT = "object"
+    SETTINGS = "settings"
 
 
 class Done(Struct, frozen=True):
-    """Everything of the write is durable."""
+    """The whole write is durable."""
 
 
 class Stale(Struct, frozen=True):
-    """Nothing was written: a reference is not where the writer saw it. `current` is what stands there now (None: no such reference)."""
+    """Nothing of the write was written, because a requirement did not hold.
 
-    name: str
-    current: StoredReference | None
+    For REFERENCE, `name` is the reference and `current` its present state (None: there is none of this name).
+    """
 
-
-class Held(Protocol):
-    """The write lock of a store, held by this thread."""
-
-    def written(self) -> tuple[int, str]:
-        """A number that is another one once anything has been written, and the request id of the last move in this block. No round trip."""
+    requirement: Requirement
+    name: str = ""
+    current: StoredReference | None = None
 
 
-class Store(Protocol):
-    """What a backend has to do. All methods are safe to call from several threads and processes.
+class Repeated(Struct, frozen=True):
+    """Nothing of the write was written, because its request id was committed before; `request` is the recorded one."""
 
-    Errors: `StoreUnavailable` (nothing was written), `DamagedObject` for bytes that fail their check sum, `OutcomeUnknown` where a write
-    may or may not have happened; the caller then asks `find_request`.
+    request: Request
+
+
+Outcome = Done | Stale | Repeated
+
+
+class Basis(Struct, frozen=True):
+    """What drafting a write begins with: one reference, the settings, and the recorded request of an id, if any."""
+
+    reference: StoredReference | None
+    settings: Settings
+    request: Request | None
+
+
+class View(Protocol):
+    """The reading half of a store. All methods are safe to call from several threads.
+
+    Errors: `StoreUnavailable`; `DamagedObject` for bytes that fail their check sum.
+    """
+
+    def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Returns the raw bytes of those objects that exist, in one round trip."""
+
+    def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
+        """Returns an object and up to `limit` of its kind that were written shortly before it, in one round trip.
+
+        A read-ahead for walks over history. Returns fewer, or none, if this would cost more than `get` for each;
+        damaged objects are left out.
+        """
+
+    def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
+        """Returns up to `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
+
+    def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """Returns up to `limit` objects with this index entry as (number, id), the highest number first.
+
+        Only numbers below `before` are returned. The number of an ancestor is lower than that of its descendants;
+        nothing else may be read from the order. An object may have been deleted meanwhile.
+        """
+
+    def reference(self, name: str) -> StoredReference | None:
+        """Returns one reference, or None."""
+
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
+        """Returns references in the order of their names (by code point), as one consistent state.
+
+        They are limited to one kind, to names that begin with `prefix`, and to names from `start` on (inclusive).
+        """
+
+    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+        """Returns the moves of one reference (or of all), newest first, with numbers below `before`."""
+
+    def settings(self) -> Settings:
+        """Returns all settings, including the facts of the repository that are stored as settings."""
+
+    def request(self, id_: str) -> Request | None:
+        """Returns the request that was committed under this id, or None."""
+
+    def basis(self, name: str, request_id: str) -> Basis:
+        """Returns what drafting a write begins with, in one round trip. An empty request id finds none."""
+
+
+class Store(View, Protocol):
+    """A backend. All methods are safe to call from several threads and processes.
+
+    `commit` raises `StoreUnavailable` if nothing was written, and `OutcomeUnknown` if the store could not find out
+    whether something was; the request ids answer that later.
     """
 
     @property
     def url(self) -> str:
-        """The URL that opens this store again; no secrets in it."""
+        """The URL that opens this store again, without secrets."""
 
-    def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The raw bytes of those objects that exist, in one round trip; missing ids are not in the answer."""
+    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+        """Decides writes in order and returns the outcome of each. Each is atomic; those that are `Done` are durable.
 
-    def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """An object and at most `limit` of its kind that were written shortly before it, in one round trip: who walks a history asks for them.
-
-        Fewer, or none, where that would cost more than asking for each; damaged ones are left out.
+        A write sees those before it. Several usually share one transaction and wait for the disk once. Two writes of
+        one call may have the same request id: the second is `Repeated`. `lease` is the token of a lease that the caller
+        holds.
         """
 
-    def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """At most `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
+    def lease(self, name: str) -> AbstractContextManager[str]:
+        """Waits for the lease of a reference, in order of arrival, and yields its token.
 
-    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """At most `limit` objects with this mark, the last written first: (number, id), numbers below `before`.
-
-        Cost: those answered. A number grows from write to write; an object may be answered that was deleted meanwhile.
+        While it is held, other callers' commits that move this reference wait. A lease lasts at most `LEASE` seconds and
+        waiting for it is bounded as well: it gives a writer that lost several races a fair chance, and correctness
+        never depends on it. Draft and commit inside; never run hooks or other long work.
         """
-
-    def scan_marks(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every mark and the id of the object that has it, in no order, for checking."""
-
-    def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """Every object (of a kind), for checking and cleaning; one that fails its check sum comes as `DamagedId`."""
-
-    def count(self) -> int:
-        """How many objects there are. Costs a millisecond for some ten thousand."""
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """Store objects that no reference needs yet (a large load). One that exists is only marked as young again."""
+        """Stores objects that no reference needs yet (a large load). An existing one is only marked as young again."""
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """Delete those objects last written before this second since 1970; returns how many went."""
+        """Deletes those objects last written before this second since 1970; returns how many were deleted."""
 
-    def write(self, write: Write) -> Done | Stale:
-        """Do all of it, durably, or nothing."""
+    def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
+        """Returns every object (of a kind), for checking and cleaning."""
 
-    def exclusive(self) -> AbstractContextManager[Held]:
-        """Hold the store's write lock: `write` inside cannot find a reference moved by others since the block was entered."""
+    def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
+        """Returns every index entry with the id of its object, in no order, for checking."""
 
-    def reference(self, name: str) -> StoredReference | None:
-        """One reference, or None."""
+    def count(self) -> int:
+        """Returns the number of objects. Costs a millisecond for some ten thousand."""
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
-        """References in name order, one consistent state: of one kind, below a prefix, from the name `start` on (inclusive)."""
+    def change_counter(self) -> Hashable | None:
+        """Returns a value that differs once anything has been written, or None if it is unavailable.
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
-        """Moves of one reference (or all), newest first, below the number `before`."""
-
-    def find_request(self, request_id: str) -> list[ReflogRow]:
-        """The moves that carried this request id, oldest first."""
-
-    def settings(self) -> dict[str, str]:
-        """All settings by name; facts of the repository among them."""
-
-    def standing(self, name: str) -> tuple[StoredReference | None, dict[str, str]]:
-        """One reference and all settings, in one round trip: what a write begins with."""
+        Costs microseconds and never waits; call it from one thread only.
+        """
 
     def close(self) -> None:
-        """Let go of files and connections; calling it twice is harmless."""
+        """Closes files and connections. Calls of other threads that are under way end first or raise `StoreUnavailable`.
+
+        Calling it twice is harmless.
+        """
 
 
-@runtime_checkable
-class Watched(Protocol):
-    """A store that tells, without a read or a round trip, whether it has changed."""
-
-    def version(self) -> Hashable | None:
-        """A value that is another one once anything has been written; None when that cannot be told now. To be asked by one thread; never waits."""
-
-
-class DamagedId(Struct, frozen=True):
-    """An object whose stored bytes fail their check sum or cannot be unpacked."""
-
-    id: bytes
-    kind: int
-    reason: str
+LEASE = 2.0
+"""Seconds that a lease lasts."""

@@ -1,0 +1,114 @@
+"""A store as it will be once some writes are committed: what later drafts of the same group are based on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nessie_cli.store.base import Basis, Move, ReflogRow, Request, Settings, StoredObject, StoredReference, View, Write
+
+_BEHIND_ALL = 1 << 62
+"""Numbers of rows that the base has not are higher than any that it has."""
+
+
+class Overlay:
+    """A `View` of a base and, on top of it, writes that are not committed. For one thread."""
+
+    def __init__(self, base: View) -> None:
+        self._base = base
+        self._objects: dict[bytes, StoredObject] = {}
+        self._index: dict[bytes, list[tuple[int, bytes]]] = {}
+        self._references: dict[str, StoredReference | None] = {}
+        self._moves: list[Move] = []
+        self._settings: dict[str, str | None] = {}
+        self._settings_changes = 0
+        self._requests: dict[str, Request] = {}
+
+    def add(self, write: Write) -> None:
+        """Show a write as if it were committed."""
+        for stored in write.objects:
+            if stored.id in self._objects:
+                continue
+            self._objects[stored.id] = stored
+            for entry in stored.index:
+                self._index.setdefault(entry, []).append((_BEHIND_ALL + len(self._objects), stored.id))
+        for move in write.moves:
+            self._references[move.name] = None if move.after is None else StoredReference(move.name, move.kind, move.after)
+        self._moves += write.moves
+        self._settings |= write.settings
+        self._settings_changes += bool(write.settings)
+        self._requests[write.request.id] = write.request
+
+    # -- objects --
+
+    def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        """See `View`."""
+        if not self._objects:
+            return self._base.get(ids)
+        found = {id_: self._objects[id_].data for id_ in ids if id_ in self._objects}
+        rest = [id_ for id_ in ids if id_ not in found]
+        return found | self._base.get(rest) if rest else found
+
+    def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
+        """See `View`."""
+        return {} if id_ in self._objects else self._base.written_before(id_, kind, limit)
+
+    def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
+        """See `View`."""
+        found = self._base.find_ids(kind, prefix, limit)
+        own = [one.id for one in self._objects.values() if one.kind == kind and one.id.hex().startswith(prefix)]
+        return sorted({*found, *own})[:limit] if own else found
+
+    def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """See `View`."""
+        own = [one for one in reversed(self._index.get(entry, ())) if before is None or one[0] < before][:limit]
+        return own + self._base.find_indexed(entry, before, limit - len(own)) if len(own) < limit else own
+
+    # -- references, reflog, settings, requests --
+
+    def reference(self, name: str) -> StoredReference | None:
+        """See `View`."""
+        return self._references[name] if name in self._references else self._base.reference(name)
+
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
+        """See `View`."""
+        changed = self._references
+        more = None if limit is None else limit + len(changed)
+        found = [one for one in self._base.references(kind, prefix, start, more) if one.name not in changed]
+        own = [
+            one
+            for one in changed.values()
+            if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start
+        ]
+        return sorted(found + own, key=lambda one: one.name)[:limit]
+
+    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+        """See `View`."""
+        own = [
+            ReflogRow(_BEHIND_ALL + number, move)
+            for number, move in enumerate(self._moves)
+            if name in (None, move.name) and (before is None or _BEHIND_ALL + number < before)
+        ][::-1][:limit]
+        rest = None if limit is None else limit - len(own)
+        return own if rest == 0 else own + self._base.reflog(name, before, rest)
+
+    def settings(self) -> Settings:
+        """See `View`."""
+        return self._with_changes(self._base.settings())
+
+    def _with_changes(self, found: Settings) -> Settings:
+        if not self._settings_changes:
+            return found
+        values = {name: value for name, value in {**found.values, **self._settings}.items() if value is not None}
+        return Settings(values, found.version + self._settings_changes)
+
+    def request(self, id_: str) -> Request | None:
+        """See `View`."""
+        return self._requests.get(id_) or self._base.request(id_)
+
+    def basis(self, name: str, request_id: str) -> Basis:
+        """See `View`."""
+        found = self._base.basis(name, request_id)
+        reference = self._references[name] if name in self._references else found.reference
+        return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id) or found.request)
