@@ -168,7 +168,7 @@ class LocalReading:
         """See `Sifting`."""
         from nessie_cli.repository.sifting import Reading, sifted
 
-        of = Reading(self._objects, self._store.find_marked, self._descends, self._times, notes=self._at.notes)
+        of = Reading(self._objects, self._store.find_marked, self._descends, self._times)
         starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
         return sifted(of, starts, exclude, walk, sieve, operations=operations)
