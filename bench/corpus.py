@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nessie_cli.model import CommitMeta, Content, ContentKey, IcebergTable, Namespace, Operation, Put
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
 
 PER_NAMESPACE = 999
 AUTHOR = "etl@example.org"
-_CIRCUMSTANCES = Circumstances(AUTHOR, lambda: time.time_ns() // 1000, os.urandom)
+_CONTEXT = Context(AUTHOR, lambda: time.time_ns() // 1000, os.urandom)
 
 
 def table_key(number: int) -> ContentKey:
@@ -59,7 +59,7 @@ def open_repository(path: Path) -> tuple[LocalRepository, SQLiteStore]:
 
 def forgetful(store: SQLiteStore) -> LocalRepository:
     """A repository over an open store that has read nothing yet; SQLite's own cache stays as it is."""
-    return LocalRepository(store, _CIRCUMSTANCES)
+    return LocalRepository(store, _CONTEXT)
 
 
 def update(repository: LocalRepository, branch: str, number: int, version: int) -> Put:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bench import corpus
 from bench.commands import run, workspace
 from nessie_cli.model import CommitMeta, Put, ReferenceType
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
 
@@ -60,7 +60,7 @@ def moment(share: float, *, small: bool) -> str:
 def _make(folder: Path, size: Size) -> None:
     store = open_sqlite(str(workspace(folder)))
     times = count(int(_BEGUN.timestamp()) * 1_000_000, _STEP // timedelta(microseconds=1))
-    repository = LocalRepository(store, Circumstances(corpus.AUTHOR, times.__next__, os.urandom))
+    repository = LocalRepository(store, Context(corpus.AUTHOR, times.__next__, os.urandom))
     with repository:
         _Writing(repository, store, size).all()
     for number in range(3):

@@ -25,11 +25,6 @@ log -p -n 10
 log --first-parent
 log --merges
 log --author writer-7
-log --author nobody
-log --grep backfill
-log --grep (back|front)fill
-log -i --grep BACKFILL
-log --all --grep backfill
 log --since SINCE --until UNTIL
 log --until UNTIL
 log --reverse -n 20

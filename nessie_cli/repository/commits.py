@@ -13,7 +13,7 @@ from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, Operation
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.judging import ask
 from nessie_cli.repository.writing import AddedIds, Branch, as_branch, as_found
 from nessie_cli.store.base import StoredReference
@@ -22,9 +22,9 @@ from nessie_cli.store.base import StoredReference
 class Committer:
     """Puts commits on branches in one caller's name."""
 
-    def __init__(self, branches: Branch, circumstances: Circumstances) -> None:
+    def __init__(self, branches: Branch, context: Context) -> None:
         self._branches = branches
-        self._at = circumstances
+        self._at = context
 
     def commit(
         self,

@@ -31,7 +31,7 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import told
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Revision, Sieve, Walk, describe_settings
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.revisions import Revisions, as_reference
 from nessie_cli.store.base import STORE_FORMAT, Store, StoredReference
 
@@ -59,9 +59,9 @@ def _hex(ids: Iterable[Id]) -> set[str]:
 class LocalReading:
     """The verbs of a `Repository` over a `Store` that read."""
 
-    def __init__(self, store: Store, circumstances: Circumstances) -> None:
+    def __init__(self, store: Store, context: Context) -> None:
         self._store = store
-        self._at = circumstances
+        self._at = context
         self._settings = store.settings()
         if DEFAULT_BRANCH not in self._settings:
             raise StoreNotFound(f"{store.url}: somebody began to make this store and was interrupted; making it once more finishes it", store.url)
@@ -168,7 +168,7 @@ class LocalReading:
         """See `Sifting`."""
         from nessie_cli.repository.sifting import Reading, sifted
 
-        of = Reading(self._objects, self._store.find_marked, self._descends, self._times, notes=self._at.notes)
+        of = Reading(self._objects, self._store.find_marked, self._descends, self._times)
         starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
         return sifted(of, starts, exclude, walk, sieve, operations=operations)

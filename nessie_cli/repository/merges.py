@@ -22,8 +22,8 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.model.progress import Progress, told
 from nessie_cli.repository.base import MergeOptions
-from nessie_cli.repository.circumstances import Circumstances
 from nessie_cli.repository.commits import conflict_error
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.judging import ask
 from nessie_cli.repository.reading import batched
 from nessie_cli.repository.writing import Branch
@@ -48,9 +48,7 @@ class Place(NamedTuple):
     progress: Progress | None = None
 
 
-def merge(
-    branches: Branch, circumstances: Circumstances, name: str, source: Reference, options: MergeOptions, *, done: Move | None = None
-) -> MergeResult:
+def merge(branches: Branch, context: Context, name: str, source: Reference, options: MergeOptions, *, done: Move | None = None) -> MergeResult:
     """Bring the net changes of `source` onto a branch as one commit with two parents.
 
     `done` is the move of an earlier request with the same id: then nothing is written and the answer is what it was.
@@ -63,12 +61,12 @@ def merge(
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         expected = branches.expected(objects, branch, options.expected_hash)
         base = _base(objects, branch, from_, unrelated=options.unrelated)
-        place = Place(branch, options.expected_hash, base, circumstances.progress)
+        place = Place(branch, options.expected_hash, base, context.progress)
         if base == from_:
             return None, answer(objects, place, {}, branch.target)
         wishes = Wishes(objects, options.behaviors, options.default_behavior)
         outcome = _combine_merge(objects, place, from_, wishes, follow_renames=options.follow_renames)
-        ask(circumstances.judge, objects, branch.name, root_of(objects, branch.target), outcome.as_wished())
+        ask(context.judge, objects, branch.name, root_of(objects, branch.target), outcome.as_wished())
         if not outcome.namespace_conflicts:
             wishes.check_all_used()
         raise_conflicts(branches, objects, place, outcome, from_)
@@ -80,7 +78,7 @@ def merge(
         meta = options.meta or CommitMeta(made_up)
         meta = meta if meta.message else structs.replace(meta, message=made_up)
         root = edit(objects, root_of(objects, branch.target), outcome.edits)
-        stamp = Stamp(circumstances.who, circumstances.clock())
+        stamp = Stamp(context.who, context.clock())
         new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=stamp)
         return new, answer(objects, place, outcome.details, new, applied=True)
 

@@ -7,7 +7,7 @@ from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, check_new_reference_name
 from nessie_cli.repository import protection
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.revisions import Revisions, as_reference, reference_not_found
 from nessie_cli.store.base import Move, Stale, Store, StoredReference, Write
 
@@ -15,11 +15,11 @@ from nessie_cli.store.base import Move, Stale, Store, StoredReference, Write
 class Moves:
     """Moves references of one store for one caller. Errors are those of `Repository`."""
 
-    def __init__(self, store: Store, revisions: Revisions, lineages: Lineages, circumstances: Circumstances, default_branch: str) -> None:
+    def __init__(self, store: Store, revisions: Revisions, lineages: Lineages, context: Context, default_branch: str) -> None:
         self._store = store
         self._revisions = revisions
         self._lineages = lineages
-        self._at = circumstances
+        self._at = context
         self._default_branch = default_branch
 
     def create(self, type_: ReferenceType, name: str, target: str) -> Reference:

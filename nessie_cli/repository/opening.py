@@ -12,7 +12,7 @@ from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.local_reading import CREATED, DEFAULT_BRANCH, TREE
 from nessie_cli.repository.notes import NoNotes, Notes
@@ -54,15 +54,15 @@ def connect(
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    circumstances = Circumstances(who, clock, random, notes=notes, progress=progress)
+    context = Context(who, clock, random, notes=notes, progress=progress)
     if url.startswith(("http://", "https://")):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
-        return open_remote(url, access or Access(), circumstances)
+        return open_remote(url, access or Access(), context)
     if url == "memory:":
-        return _initialised(create_store(url), "main", circumstances)
-    return LocalRepository(open_store(url), circumstances)
+        return _initialised(create_store(url), "main", context)
+    return LocalRepository(open_store(url), context)
 
 
 def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
@@ -74,10 +74,10 @@ def create(url: str, *, default_branch: str | None = None, who: str = "", clock:
         raise InvalidInput("a repository behind a server is made where its store is, not through the server; use connect(url)")
     if default_branch is not None:
         check_new_reference_name(default_branch)
-    return _initialised(create_store(url), default_branch, Circumstances(who, clock, random))
+    return _initialised(create_store(url), default_branch, Context(who, clock, random))
 
 
-def _initialised(store: Store, default_branch: str | None, at: Circumstances) -> Repository:
+def _initialised(store: Store, default_branch: str | None, at: Context) -> Repository:
     if DEFAULT_BRANCH not in store.settings():
         name = default_branch or "main"
         first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, at.clock(), at.who, "create", "", at.random(8).hex())

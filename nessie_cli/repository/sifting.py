@@ -20,7 +20,6 @@ from nessie_cli.kernel.keys import below, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
 from nessie_cli.repository.base import Sieve, Walk
-from nessie_cli.repository.notes import NoNotes, Notes
 from nessie_cli.repository.reading import log_entry
 
 _EVER = -(2**63)
@@ -29,16 +28,13 @@ _EVER = -(2**63)
 _FEW = 16
 """So many starts are read at once rather than asked for their times."""
 
-_WORTH = 2_000
-"""So many commits whose texts were not known before are worth to be kept; fewer are walked past as fast."""
-
 Test = Callable[[Commit], bool]
 
 
 class Reading(NamedTuple):
     """What a log is read from, and where leaping begins: over more than `short` commits, to what fewer than one commit in `rare` has.
 
-    `times` answers when many commits were made. In `notes` is what commits say, which is kept anew when `worth` more of them have been met.
+    `times` answers when many commits were made.
     """
 
     objects: Objects
@@ -47,8 +43,6 @@ class Reading(NamedTuple):
     times: Callable[[Collection[Id]], Mapping[Id, int]] | None = None
     short: int = leaping.SHORT
     rare: int = 16
-    notes: Notes = NoNotes()
-    worth: int = _WORTH
 
     def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
         """When they were made, where they are so many that reading each of them is put off until it is its turn."""
@@ -100,37 +94,20 @@ def _heads_at(of: Reading, start: Id, time: int, *, first_parent: bool) -> list[
 
 
 def _leaps(of: Reading, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
-    """The commits that can pass, where marks or what is kept say which these are; None where all have to be looked at."""
-    if exclude:
+    """The commits that can pass, if the commit index tells which these are; None if all have to be looked at."""
+    if exclude or len(starts) != 1:
         return None
-    if len(starts) != 1:
-        return _searched(of, starts, walk, sieve) if _asks_for_texts(sieve) and not walk.first_parent else None
     objects, start = of.objects, starts[0]
     height = history.height_of(objects, start)
     found = _marked(of, sieve.keys, height) if sieve.keys else None
     if sieve.merges and not sieve.keys:
         found = leaping.merges_of_store(objects, of.find_marked, height)
     if found is None:
-        return _searched(of, starts, walk, sieve) if _asks_for_texts(sieve) and height > of.short else None
+        return None
     if sieve.until is not None:
         until = micros(sieve.until)
         found = [pair for pair in found if pair[1].time <= until]
     return leaping.those_in(objects, _never if walk.first_parent else of.is_ancestor, start, found)
-
-
-def _asks_for_texts(sieve: Sieve) -> bool:
-    return sieve.message is not None or bool(sieve.authors or sieve.committers)
-
-
-def _searched(of: Reading, starts: Sequence[Id], walk: Walk, sieve: Sieve) -> Iterator[leaping.Found] | None:
-    from nessie_cli.repository.texts import Search
-
-    search = Search(of.objects, of.is_ancestor, of.notes, starts, times=of.times_of)
-    until = micros(sieve.until) if sieve.until is not None else None
-    if until is not None and not search.begins_with_something:
-        # A walk from what there was then is shorter.
-        return None
-    return search.found_on_line(sieve, until) if walk.first_parent else search.found(sieve, until, of.worth)
 
 
 def _never(_: Id, __: Id) -> bool:

@@ -17,7 +17,7 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.repository.base import MergeOptions
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.judging import ask
 from nessie_cli.repository.merges import Place, answer, answer_again, raise_conflicts
 from nessie_cli.repository.writing import Branch
@@ -25,7 +25,7 @@ from nessie_cli.store.base import Move, StoredReference
 
 
 def transplant(
-    branches: Branch, circumstances: Circumstances, name: str, commits: Sequence[Id], options: MergeOptions, *, done: Move | None = None
+    branches: Branch, context: Context, name: str, commits: Sequence[Id], options: MergeOptions, *, done: Move | None = None
 ) -> MergeResult:
     """Apply commits one by one onto a branch; each keeps its message, authors, author time and properties. `done` as in `merge`."""
     objects = branches.objects()
@@ -35,11 +35,11 @@ def transplant(
 
     def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
         branches.expected(objects, branch, options.expected_hash)
-        place = Place(branch, options.expected_hash, None, circumstances.progress)
-        replay = _Replay(objects, branch, options, circumstances)
+        place = Place(branch, options.expected_hash, None, context.progress)
+        replay = _Replay(objects, branch, options, context)
         for number, commit in enumerate(commits):
-            if circumstances.progress is not None:
-                circumstances.progress(number, len(commits))
+            if context.progress is not None:
+                context.progress(number, len(commits))
             replay.apply(commit, alone=len(commits) == 1)
         raise_conflicts(branches, objects, place, replay.total, commits[-1])
         replay.wishes.check_resolutions_used()
@@ -66,11 +66,11 @@ def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
 class _Replay:
     """Applies commits onto a chain of drafts, collecting what happened to each key."""
 
-    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, circumstances: Circumstances) -> None:
+    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, context: Context) -> None:
         self._objects = objects
         self._branch = branch.name
         self._options = options
-        self._circumstances = circumstances
+        self._context = context
         self.head = branch.target
         self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
         self.total = Outcome()
@@ -88,13 +88,13 @@ class _Replay:
         edits = outcome.as_wished()
         if not edits:
             return
-        ask(self._circumstances.judge, objects, self._branch, roots[1], edits)
+        ask(self._context.judge, objects, self._branch, roots[1], edits)
         original = meta_of(id_, commit)
         given = self._options.meta if alone else None
         meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)
         root = edit(objects, roots[1], edits)
         at_target = tree.get(objects, roots[1], edits)
-        stamp = Stamp(self._circumstances.who, self._circumstances.clock())
+        stamp = Stamp(self._context.who, self._context.clock())
         self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp)
 
     def _note(self, outcome: Outcome) -> None:

@@ -14,7 +14,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.revisions import reference_not_found
 from nessie_cli.store.base import Done, Move, Store, StoredObject, StoredReference, Write
@@ -46,10 +46,10 @@ class AddedIds(Mapping[ContentKey, str]):
 class Branch:
     """Moves one branch: finds where it is, drafts, writes, and tries again."""
 
-    def __init__(self, store: Store, cache: Decoded, circumstances: Circumstances) -> None:
+    def __init__(self, store: Store, cache: Decoded, context: Context) -> None:
         self._store = store
         self._cache = cache
-        self._circumstances = circumstances
+        self._context = context
 
     def last_change(self, objects: Objects, commit: Id, key: bytes) -> CommitMeta | None:
         """The newest commit along first parents with an operation on a key."""
@@ -112,7 +112,7 @@ class Branch:
         raise ReferenceMoved(f"The {verb} operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
 
     def _move(self, branch: StoredReference, head: Id, verb: str, request_id: str | None) -> Move:
-        at = self._circumstances
+        at = self._context
         return Move(
             name=branch.name,
             kind=branch.kind,

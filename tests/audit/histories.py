@@ -9,7 +9,7 @@ import random
 from nessie_cli import create
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Operation, Put
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import namespace, table, view
@@ -23,7 +23,7 @@ def slow_repository(path: str) -> LocalRepository:
     """A new one whose clock goes on by seven hours with each look, so that a few commits are many days."""
     times = itertools.count(1_780_000_000_000_000, 7 * DAY // 24)
     create(path).close()
-    return LocalRepository(open_store(path), Circumstances("committer", times.__next__, os.urandom))
+    return LocalRepository(open_store(path), Context("committer", times.__next__, os.urandom))
 
 
 def fill(repository: Repository, chance: random.Random, commits: int) -> None:

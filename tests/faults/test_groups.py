@@ -16,7 +16,7 @@ import pytest
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from nessie_cli.repository.base import Grouping
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import Held, Store
@@ -158,7 +158,7 @@ class LosesAnswers:
 
 
 def test_a_group_whose_answer_was_lost_is_looked_for(url: str) -> None:
-    repository = LocalRepository(LosesAnswers(open_store(url)), Circumstances("", lambda: 0, bytes))
+    repository = LocalRepository(LosesAnswers(open_store(url)), Context("", lambda: 0, bytes))
     with repository:
         catalog = Catalog(repository)
         answers = repository.together(
@@ -169,7 +169,7 @@ def test_a_group_whose_answer_was_lost_is_looked_for(url: str) -> None:
 
 def test_a_group_whose_answer_was_lost_is_looked_for_by_a_call_that_was_kept(url: str) -> None:
     """The last call has written too, but that was undone: its request is not in the store."""
-    repository = LocalRepository(LosesAnswers(open_store(url)), Circumstances("", lambda: 0, bytes))
+    repository = LocalRepository(LosesAnswers(open_store(url)), Context("", lambda: 0, bytes))
 
     def fails() -> None:
         repository.commit("main", [put("lost", table(9))], CommitMeta("m"), request_id="undone")

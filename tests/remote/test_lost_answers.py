@@ -17,7 +17,7 @@ from nessie_cli.errors import AlreadyExists, OutcomeUnknown, ReferenceConflict, 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import MergeOptions, Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.remote.listening import CUT, Answer, Request, forward, listening
 
@@ -118,8 +118,8 @@ def repository(repository: Repository) -> Repository:
 @contextmanager
 def through(server: str, loss: Loss, *, plain: bool, times: int = 1) -> Iterator[tuple[Repository, Spoiler]]:
     spoiler = Spoiler(server, loss, plain=plain, times=times)
-    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(spoiler) as url, open_remote(url, Access(), circumstances) as client:
+    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(spoiler) as url, open_remote(url, Access(), context) as client:
         yield client, spoiler
 
 
@@ -269,8 +269,8 @@ def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(repository:
         gone = gone or request.path.endswith("/history/commit")
         return CUT if gone else forward(server, request)
 
-    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(dying) as url, open_remote(url, Access(), circumstances) as client, pytest.raises(OutcomeUnknown) as unknown:
+    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(dying) as url, open_remote(url, Access(), context) as client, pytest.raises(OutcomeUnknown) as unknown:
         _commit(client, "request-9")
     assert unknown.value.request_id == "request-9"
 
@@ -322,8 +322,8 @@ def test_a_request_is_looked_for_where_it_was_sent(repository: Repository, serve
         asked.append(request.path)
         return forward(server, request, ("nessie-cli",))
 
-    circumstances = Circumstances("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(watched) as url, open_remote(url, Access(), circumstances) as client:
+    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
+    with listening(watched) as url, open_remote(url, Access(), context) as client:
         done = _commit(client, "request-1")
         asked.clear()
         assert client.find_request("request-1", branch="main") == done

@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
@@ -72,4 +72,4 @@ class TestPlain(Plain):
 
 def plain(address: str) -> Repository:
     """A repository that uses nothing but REST v2."""
-    return open_remote(address, Access(), Circumstances("", lambda: time.time_ns() // 1000, os.urandom), extensions=False)
+    return open_remote(address, Access(), Context("", lambda: time.time_ns() // 1000, os.urandom), extensions=False)

@@ -15,7 +15,7 @@ from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.kernel.forms import decode_node
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import Done, Stale, Store, Write
@@ -71,8 +71,8 @@ def counted(large: Path, tmp_path: Path) -> Iterator[tuple[Counting, Catalog]]:
     copy = tmp_path / "store.sqlite"
     copy.write_bytes(large.read_bytes())
     store = Counting(open_store(str(copy)))
-    circumstances = Circumstances("", lambda: 2_000_000_000_000_000, lambda size: b"\x07" * size)
-    with LocalRepository(store, circumstances) as repository:
+    context = Context("", lambda: 2_000_000_000_000_000, lambda size: b"\x07" * size)
+    with LocalRepository(store, context) as repository:
         store.reads = store.written = 0
         yield store, Catalog(repository)
 

@@ -5,7 +5,7 @@ import pytest
 
 from nessie_cli import create
 from nessie_cli.repository.local import LocalRepository
-from nessie_cli.repository.writing import Circumstances
+from nessie_cli.repository.writing import Context
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts
 from nessie_cli.server.running import application
@@ -29,7 +29,7 @@ def served(path):
     clock = iter(range(10**15, 10**16)).__next__
     store = open_sqlite(path, patience=0.3)
     with (
-        LocalRepository(store, Circumstances("", clock, bytes)) as repository,
+        LocalRepository(store, Context("", clock, bytes)) as repository,
         serving(app=application(repository, Parts(log=log))) as url,
     ):
         client = Client(url)

@@ -186,7 +186,7 @@ class ExtendedRepository(RemoteRepository):
 
         Once an answer was lost, only an answer about this request tells what became of it: that the server is away does not.
         """
-        request_id = request_id or self._circumstances.random(16).hex()
+        request_id = request_id or self._context.random(16).hex()
         lost: Lost | None = None
         for number in range(_TRIES):
             try:

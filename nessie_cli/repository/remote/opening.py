@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.extended import ExtendedRepository
 from nessie_cli.repository.remote.repository import RemoteRepository
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.repository.remote.transport import Transport
 
 
-def open_remote(url: str, access: Access, circumstances: Circumstances, *, extensions: bool = True) -> Repository:
+def open_remote(url: str, access: Access, context: Context, *, extensions: bool = True) -> Repository:
     """The repository behind a server, which is asked for its configuration. Without `extensions` our own servers are spoken to as any other."""
     transport = Transport(url, access, extensions=extensions)
     try:
@@ -19,4 +19,4 @@ def open_remote(url: str, access: Access, circumstances: Circumstances, *, exten
     except BaseException:
         transport.close()
         raise
-    return ExtendedRepository(session, circumstances) if session.facts.extensions else RemoteRepository(session, circumstances)
+    return ExtendedRepository(session, context) if session.facts.extensions else RemoteRepository(session, context)

@@ -27,7 +27,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.base import MergeOptions, Revision
-from nessie_cli.repository.circumstances import Circumstances
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
 from nessie_cli.repository.remote.diagnosis import Judgement, State, keys_of, with_facts, with_namespaces
 from nessie_cli.repository.remote.history import at_hash
@@ -51,9 +51,9 @@ _LOOKED_UP = 100
 class RemoteRepository(RemoteReading):
     """A `Repository` behind any server that speaks REST v2."""
 
-    def __init__(self, session: Session, circumstances: Circumstances) -> None:
+    def __init__(self, session: Session, context: Context) -> None:
         super().__init__(session)
-        self._circumstances = circumstances
+        self._context = context
 
     def _branch(self, name: str, verb: str) -> Reference:
         found = self.reference(name)
@@ -101,7 +101,7 @@ class RemoteRepository(RemoteReading):
 
     def _judged(self, target: Reference, operations: Sequence[Operation], expected: str) -> CommitResult:
         """What the rules say of a commit: the server knows an older set of them, and another one in each version."""
-        applied, conflicts, message = Judgement(self, operations, expected, target.hash).judge(self._circumstances.new_content_id)
+        applied, conflicts, message = Judgement(self, operations, expected, target.hash).judge(self._context.new_content_id)
         if conflicts:
             raise ReferenceConflict(message, conflicts, reference=target.name, head=target.hash, expected_hash=expected)
         return CommitResult(target, AddedIds(applied.added), applied=False)
@@ -149,7 +149,7 @@ class RemoteRepository(RemoteReading):
             return conflict
         head = self.reference(branch)
         expected = expected or head.hash
-        _, conflicts, message = Judgement(self, operations, expected, head.hash).judge(self._circumstances.new_content_id)
+        _, conflicts, message = Judgement(self, operations, expected, head.hash).judge(self._context.new_content_id)
         if not conflicts:
             message, conflicts = conflict.message, self._with_states(conflict, operations, expected, head.hash)
         return ReferenceConflict(message, conflicts, reference=branch, head=head.hash, expected_hash=expected)

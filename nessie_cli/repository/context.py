@@ -1,4 +1,4 @@
-"""What the kernel must not know by itself: who writes, the clock, randomness. They come in by argument, so a test can fix them."""
+"""The context of a repository: committer, clock, randomness. Passed in, so that tests can fix them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.notes import NoNotes, Notes
 
 
-class Circumstances(Struct, frozen=True):
-    """What the kernel must not know by itself: who writes, the clock (microseconds), randomness.
+class Context(Struct, frozen=True):
+    """Committer (`who`), clock (microseconds since 1970) and randomness: the kernel has none of its own.
 
-    `judge` decides about what is written; `progress` hears how far a long verb is; in `notes` facts are kept for the next process.
+    `judge` allows or refuses writes, `progress` is called during long verbs, `notes` is the on-disk
+    cache of facts about commits.
     """
 
     who: str
