@@ -62,3 +62,28 @@ class Cache(Generic[T]):
         """Forget everything: what was read in a transaction that has been undone may not be there."""
         self._young, self._old = {}, {}
         self._room = self._limit
+
+
+class Layered(Cache[T]):
+    """A cache with some decoded objects on top that are not stored yet. What is put goes to the cache below."""
+
+    def __init__(self, below: Cache[T], on_top: Mapping[bytes, T]) -> None:
+        super().__init__()
+        self._below = below
+        self._on_top = on_top
+
+    def get(self, id_: bytes) -> T | None:
+        """See `Cache`."""
+        return self._on_top.get(id_) or self._below.get(id_)
+
+    def put(self, id_: bytes, decoded: T) -> None:
+        """See `Cache`."""
+        self._below.put(id_, decoded)
+
+    def put_all(self, found: Mapping[bytes, T]) -> None:
+        """See `Cache`."""
+        self._below.put_all(found)
+
+    def clear(self) -> None:
+        """See `Cache`."""
+        self._below.clear()

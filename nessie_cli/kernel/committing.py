@@ -24,8 +24,8 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
 from nessie_cli.model.progress import Progress, told
 
-NewId = Callable[[], bytes]
-"""Makes a new content id: 16 random bytes of a UUID."""
+NewId = Callable[[bytes], bytes]
+"""From an encoded key to its new content id: the 16 bytes of a UUID, the same each time for one key."""
 
 _UUID_LENGTH = 36
 
@@ -175,7 +175,7 @@ class _Judge:
         self._write(key, record[:1] + content_id + record[17:])
 
     def _assign_id(self, key: bytes, record: bytes) -> None:
-        content_id = self._new_id()
+        content_id = self._new_id(key)
         self.added[key] = content_id
         self._create(key, record, content_id)
 

@@ -39,6 +39,9 @@ N = TypeVar("N", Node, Commit)
 Decoded = Cache[Node | Commit]
 """What was decoded once, shared by all readers of one store."""
 
+Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
+"""Values by id: those to be stored, and those that are only compared."""
+
 _VALUE, _NODE, _COMMIT = Kind  # looking a member up costs as much as hashing a short text
 
 SPILL_AT = 20_000
@@ -223,10 +226,16 @@ class Objects:
             self._added.pop(id_, None)
             self.node_writes -= 1
 
-    def keep(self) -> None:
-        """Tell that everything pending is stored now: what was decoded is remembered for the next reader."""
-        put = self._cache.put
-        for id_, decoded in self._added.items():
-            put(id_, decoded)
-        self._added = {}
-        self.pending = {}
+    @property
+    def added(self) -> Mapping[Id, Node | Commit]:
+        """The nodes and commits of this draft, decoded."""
+        return self._added
+
+    def values(self) -> Values:
+        """The values that are pending or only compared: what a later draft of the same operations needs again."""
+        return self.pending.copy(), self._compared
+
+    def add_values(self, values: Values) -> None:
+        """Begin with the values of an earlier draft of the same operations."""
+        self.pending = values[0].copy()
+        self._compared = values[1]

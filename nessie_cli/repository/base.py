@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from re import Pattern
-from typing import Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from msgspec import Struct
 
-from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     ChangedKey,
     CommitMeta,
@@ -22,10 +22,8 @@ from nessie_cli.model import (
     ContentKey,
     DiffEntry,
     Entry,
-    KeyBehavior,
     KeyRange,
     LogEntry,
-    MergeBehavior,
     MergeResult,
     Operation,
     Problem,
@@ -34,28 +32,32 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
+)
+from nessie_cli.repository.changes import (
+    MergeOptions as MergeOptions,
+)
+from nessie_cli.repository.changes import (
+    Revision as Revision,
+)
 
-R = TypeVar("R")
-Revision = str | CommitSpec
+if TYPE_CHECKING:
+    from nessie_cli.repository.draft import Draft
+    from nessie_cli.repository.requests import Submission
+    from nessie_cli.repository.writing import Plan
+
+A = TypeVar("A")
+NO_OPTIONS = MergeOptions()
 ALL_KEYS = KeyRange()
-
-
-class MergeOptions(Struct, frozen=True):
-    """What merge and transplant share.
-
-    `meta` replaces the message that would be made up; `behaviors` and `default_behavior` decide per key; `follow_renames` combines a rename
-    on one side with a change on the other; `unrelated` accepts the empty history as merge base; `expected_hash` must be on the branch; `dry_run`
-    writes nothing.
-    """
-
-    meta: CommitMeta | None = None
-    behaviors: Sequence[KeyBehavior] = ()
-    default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    follow_renames: bool = False
-    unrelated: bool = False
-    expected_hash: str | None = None
-    dry_run: bool = False
-    request_id: str | None = None
 
 
 class AheadBehind(Struct, frozen=True):
@@ -77,13 +79,17 @@ class Repository(Protocol):
     def url(self) -> str:
         """Where this repository is; no secrets in it."""
 
+    knows_callers: ClassVar[bool] = False
+    """Whether `as_caller` works: a server decides for itself who writes."""
+
+    def as_caller(self, who: str) -> Self:  # noqa: ARG002 - for implementations
+        """Returns the same repository, whose writes are committed by `who`."""
+        raise InvalidInput(f"{self.url}: the server decides who commits")
+
     # -- references --------------------------------------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
         """Default branch, age, format and settings."""
-
-    def put_setting(self, name: str, value: str | None) -> str | None:
-        """Set (or with None remove) a setting that every client of the repository meets; answers the previous value."""
 
     def resolve(self, revision: Revision) -> Reference:
         """The reference and hash that a revision names; DETACHED where no reference is named. Cost O(log commits).
@@ -96,18 +102,6 @@ class Repository(Protocol):
 
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
         """Branches, then tags, each by name; from the name `start` on. Indexed rows only, unless metadata is asked for."""
-
-    def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
-        """Make a branch or tag at a hash; raises `AlreadyExists`."""
-
-    def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
-        """Point a reference elsewhere; raises `ReferenceMoved` unless it stands at `expected_hash`."""
-
-    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
-        """Give a reference another name, in one step where the store can."""
-
-    def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
-        """Delete a reference that stands at `expected_hash`; answers what it was. The default branch is refused."""
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """Where one reference (or any) has been, newest first; deleted references are remembered."""
@@ -156,7 +150,46 @@ class Repository(Protocol):
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """How far `of` is from `base`, counted along first parents (reference 12.2)."""
 
-    # -- writing -----------------------------------------------------------------------------------------------------------------
+    # -- writing: one way --
+
+    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
+        """Work out a change on the repository as it is now. Nothing of it becomes visible.
+
+        A refusal by the state (conflicts, a protected branch, a name that is taken) is part of the draft; other errors
+        are raised. Drafts of one `submission` give new contents the same ids and answer a repeated request id.
+        """
+
+    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
+        """Make plans and commit what they drafted; returns what each answers or raised, in order.
+
+        A plan is called with this repository as it will be after the plans before it. It reads, drafts and checks, and
+        returns a `Planned`; it is called again if it rested on something that has changed. All plans share one wait for
+        the disk, and no answer is returned before the writes that its plan could have seen are durable. If they fail,
+        their plans have an error instead: `StoreUnavailable`, nothing was written, or `OutcomeUnknown` with the request
+        id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
+        """
+
+    def submit(self, change: Change, *, request_id: str | None = None, check: Callable[[Draft[Any]], None] | None = None) -> Any:
+        """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
+
+        `check` is called with each draft that has no refusal, before it is committed, and raises what prevents it.
+        """
+        from nessie_cli.repository.requests import Submission
+        from nessie_cli.repository.writing import Planned
+
+        submission = Submission(request_id)
+
+        def plan(repository: Self) -> Planned[Any]:
+            draft = repository.draft(change, submission)
+            answer = draft.answer()
+            if check is not None and not draft.repeated:
+                check(draft)
+            return Planned(answer, draft)
+
+        [found] = self.commit_all([plan], fair=check is None)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def commit(
         self,
@@ -170,25 +203,58 @@ class Repository(Protocol):
     ) -> CommitResult:
         """Put one commit on a branch: all operations or none.
 
-        `expected_hash` is the state the caller started from (default: HEAD); only what changed since at the keys touched conflicts. Raises
-        `ReferenceConflict` with every conflict. `operations` may be a generator of millions. A `request_id` that was
-        committed before answers what it did then. Cost O(operations · log keys).
+        `expected_hash` is the state that the caller started from (default: HEAD); only what changed since at the keys
+        touched conflicts. Raises `ReferenceConflict` with every conflict. `operations` may be a generator of millions.
+        A `request_id` that was committed before answers what it did then. Cost O(operations · log keys).
         """
+        change = Commit(branch, operations, meta, expected_hash, dry_run)
+        result: CommitResult = self.submit(change, request_id=request_id)
+        return result
 
-    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """What a write with this request id did, None when it never happened.
-
-        `branch` is where it was sent, as far as that is known: a server that cannot look up requests is then asked about that branch alone.
-        """
-
-    def merge(self, branch: str, source: Revision, options: MergeOptions = ...) -> MergeResult:
+    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.
 
         Raises `MergeConflict`; a dry run raises it as well.
         """
+        result: MergeResult = self.submit(Merge(branch, source, options), request_id=options.request_id)
+        return result
 
-    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = ...) -> MergeResult:
+    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
+        result: MergeResult = self.submit(Transplant(branch, commits, options), request_id=options.request_id)
+        return result
+
+    def create_reference(self, type: ReferenceType, name: str, target: str, *, request_id: str | None = None) -> Reference:
+        """Create a branch or tag at a hash; raises `AlreadyExists`."""
+        result: Reference = self.submit(CreateReference(type, name, target), request_id=request_id)
+        return result
+
+    def assign_reference(self, name: str, target: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+        """Move a reference to another commit; raises `ReferenceMoved` unless it is at `expected_hash`."""
+        result: Reference = self.submit(AssignReference(name, target, expected_hash), request_id=request_id)
+        return result
+
+    def rename_reference(self, old: str, new: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+        """Rename a reference that is at `expected_hash`, in one step if the store can."""
+        result: Reference = self.submit(RenameReference(old, new, expected_hash), request_id=request_id)
+        return result
+
+    def delete_reference(self, name: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+        """Delete a reference that is at `expected_hash`; returns what it was. The default branch is refused."""
+        result: Reference = self.submit(DeleteReference(name, expected_hash), request_id=request_id)
+        return result
+
+    def put_setting(self, name: str, value: str | None, *, request_id: str | None = None) -> str | None:
+        """Set (or with None remove) a setting of the repository; returns the previous value."""
+        previous: Mapping[str, str | None] = self.submit(PutSettings({name: value}), request_id=request_id)
+        return previous.get(name)
+
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
+        """Returns what a write with this request id did, or None if it never happened.
+
+        `branch` is where it was sent, if known: a server that cannot look up requests is then asked about that branch
+        alone.
+        """
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 
@@ -297,20 +363,6 @@ class Dividing(Protocol):
         """Keys, ascending, each the last one of a part of at most `most` keys; what is behind the last of them is the last part.
 
         With `prefix` only what is below it is cut. Cost: nodes of more than `most` keys, O(parts + log keys); no key is listed.
-        """
-
-
-@runtime_checkable
-class Grouping(Protocol):
-    """A repository that makes several calls durable at once. The embedded one does; a server does it by itself for its clients."""
-
-    def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
-        """Run calls of this repository's verbs one after the other in this thread, as one transaction; what each answered or raised, in order.
-
-        A call sees what those before it did. One that raises leaves nothing behind and does not disturb the others. The answers are given when
-        everything is durable; when that fails no call has an answer but an error: `StoreUnavailable`, nothing was written, or `OutcomeUnknown`
-        with the request id of the last write until then. Other threads read meanwhile and see nothing of it; other writers wait. What is no
-        `Exception` (`KeyboardInterrupt`) undoes all and is raised.
         """
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
@@ -10,71 +11,118 @@ from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import Batch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, format_content_id
+from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, CommitResult, Operation
-from nessie_cli.repository.context import Context
-from nessie_cli.repository.judging import ask
-from nessie_cli.repository.writing import AddedIds, Branch, as_branch, as_found
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Reference, ReferenceType
+from nessie_cli.repository import protection
+from nessie_cli.repository.changes import Commit
+from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.requests import Recorded, Submission, check_same, digest_of_batch, recorded
+from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
+from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.base import StoredReference
 
-
-class Committer:
-    """Puts commits on branches in one caller's name."""
-
-    def __init__(self, branches: Branch, context: Context) -> None:
-        self._branches = branches
-        self._at = context
-
-    def commit(
-        self,
-        name: str,
-        found: StoredReference | None,
-        operations: Iterable[Operation],
-        meta: CommitMeta,
-        *,
-        expected_hash: str | None,
-        request_id: str | None,
-        dry_run: bool,
-        demand_expected: bool,
-    ) -> CommitResult:
-        """Put one commit on a branch, or raise with every conflict. `found` is what was seen under its name."""
-        check_client_meta(meta)
-        branches, at = self._branches, self._at
-        objects = branches.objects(spill=not dry_run)
-        first = as_found(name, found, "commit")
-        seen = branches.expected(objects, first, expected_hash)
-        batch = Batch(objects, operations, at.progress)
-
-        def attempt(branch: StoredReference) -> tuple[Id | None, CommitResult]:
-            # The expected commit stays an ancestor unless somebody assigned the branch elsewhere.
-            expected = seen if branch is first else branches.expected(objects, branch, seen.hex())
-            head = branch.target
-            root = root_of(objects, head)
-            seen_root = root if expected == head else root_of(objects, expected)
-            applied = apply_batch(objects, batch, seen_root, root, at.new_content_id, demand_expected=demand_expected, progress=at.progress)
-            if applied.conflicts:
-                raise conflict_error(branches, objects, branch, expected, applied.conflicts)
-            ask(at.judge, objects, name, root, applied.operations)
-            new = draft_commit(objects, [head], applied.root, applied.operations, meta=meta, stamp=Stamp(at.who, at.clock()))
-            result = CommitResult(as_branch(name, head if dry_run else new), AddedIds(applied.added), applied=not dry_run)
-            return (None if dry_run else new), result
-
-        return branches.advance(name, "commit", objects, attempt, first=first, request_id=request_id)
+REQUIRE_EXPECTED = "require-expected-content"
+"""The setting that makes every update name the content that it replaces."""
 
 
-def conflict_error(branches: Branch, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:
+class AddedIds(Mapping[ContentKey, str]):
+    """The content ids that a commit gave, decoded as they are read: a large load has a million."""
+
+    def __init__(self, added: Mapping[bytes, bytes]) -> None:
+        self._added = added
+
+    def __getitem__(self, key: ContentKey) -> str:
+        return format_content_id(self._added["\x00".join(key.elements).encode()])
+
+    def __iter__(self) -> Iterator[ContentKey]:
+        return map(decode_key, self._added)
+
+    def __len__(self) -> int:
+        return len(self._added)
+
+
+def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
+    """Draft one commit on a branch."""
+    check_client_meta(change.meta)
+    context = at.context
+    name = at.branch_name(change.branch)
+    basis = at.view.basis(name, submission.request_id)
+    objects = at.drafting_objects(spill=not change.dry_run)
+    if basis.request is not None:
+        batch = submission.batch(objects, change.operations, context.progress)
+        check_same(basis.request, context.who, _digest(name, change, batch))
+        return _repeated(at, change, recorded(at.view, basis.request))
+    branch = existing_branch(name, basis.reference, "commit")
+    expected = expected_commit(objects, branch, change.expected_hash)
+    batch = submission.batch(objects, change.operations, context.progress)
+    root = root_of(objects, branch.target)
+    applied = apply_batch(
+        objects,
+        batch,
+        root if expected == branch.target else root_of(objects, expected),
+        root,
+        submission.content_ids(context),
+        demand_expected=basis.settings.values.get(REQUIRE_EXPECTED) == "true",
+        progress=context.progress,
+    )
+    submission.remember_content_ids(applied.added)
+    refuse = protection.refusal(basis.settings.values, name, protection.MERGE_ONLY, "it changes only by merges")
+    if refuse is None and applied.conflicts:
+        refuse = partial(conflict_error, at, objects, branch, expected, applied.conflicts)
+    if refuse is not None:
+        return Draft(change, [unmoved(branch)], refuse=refuse, effect=Effect(objects, root, applied.operations))
+    stamp = Stamp(context.who, context.clock())
+    new = draft_commit(objects, [branch.target], applied.root, applied.operations, meta=change.meta, stamp=stamp)
+    effect = Effect(objects, root, applied.operations, [branch.target])
+    if change.dry_run:
+        result = CommitResult(branch_at(name, branch.target), AddedIds(applied.added), applied=False)
+        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
+    write = branch_write(
+        context,
+        submission,
+        "commit",
+        objects,
+        branch=branch,
+        head=new,
+        digest=lambda: _digest(name, change, batch),
+        settings_version=basis.settings.version,
+    )
+    result = CommitResult(branch_at(name, new), AddedIds(applied.added))
+    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
+
+
+def _digest(name: str, change: Commit, batch: Batch) -> bytes:
+    return digest_of_batch(name, (change.expected_hash, change.meta, change.dry_run), batch)
+
+
+def _repeated(at: Snapshot, change: Commit, done: Recorded) -> Draft[CommitResult]:
+    """The answer of a commit that was done before."""
+    return Draft(change, reference_changes(done.moves), answer=result_of(at.objects, done), repeated=True)
+
+
+def result_of(objects: Objects, done: Recorded) -> CommitResult | None:
+    """What a recorded request did to a branch or tag; None if it moved none, or deleted it."""
+    move = done.moves[-1] if done.moves else None
+    if move is None or move.after is None:
+        return None
+    added = added_by(objects, move.after) if done.operation == "commit" else {}
+    return CommitResult(Reference(ReferenceType(move.kind), move.name, move.after.hex()), AddedIds(added))
+
+
+def conflict_error(at: Snapshot, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:
     """The error for the conflicts of a commit, with the commits that made them."""
 
     def changed_by(key: bytes) -> CommitMeta | None:
-        return branches.last_change(objects, branch.target, key)
+        return at.last_change(objects, branch.target, key)
 
     described = describe(objects, conflicts, changed_by, changed_by)
     return ReferenceConflict(commit_message(described), described, reference=branch.name, head=branch.target.hex(), expected_hash=expected.hex())
 
 
 def added_by(objects: Objects, id_: Id) -> dict[bytes, bytes]:
-    """The content ids that a stored commit gave: of its Puts, those that neither were there before nor came from another key."""
+    """The content ids that a stored commit gave: of its Puts, those that were neither there before nor came from another key."""
     commit = objects.commit(id_)
     operations = operations_of(objects, commit)
     before = tree.get(objects, root_of(objects, commit.parents[0]), [key for key, _ in operations])

@@ -7,21 +7,19 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from nessie_cli.model.progress import Progress
-from nessie_cli.repository.judging import Judge
 from nessie_cli.repository.notes import NoNotes, Notes
 
 
 class Context(Struct, frozen=True):
     """Committer (`who`), clock (microseconds since 1970) and randomness: the kernel has none of its own.
 
-    `judge` allows or refuses writes, `progress` is called during long verbs, `notes` is the on-disk
+    `progress` is called during long verbs, `notes` is the on-disk
     cache of facts about commits.
     """
 
     who: str
     clock: Callable[[], int]
     random: Callable[[int], bytes]
-    judge: Judge | None = None
     progress: Progress | None = None
     notes: Notes = NoNotes()
 

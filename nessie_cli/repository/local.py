@@ -1,199 +1,117 @@
-"""The embedded repository: every verb over a store in this process, nothing to start."""
+"""The embedded repository: every verb over a store in this process, with no server to start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
 
 from msgspec import structs
 
-from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.cache import Layered
 from nessie_cli.kernel.forms import Id
-from nessie_cli.model import (
-    CommitMeta,
-    CommitResult,
-    MergeResult,
-    Operation,
-    Problem,
-    Reference,
-    ReferenceType,
+from nessie_cli.model import CommitResult, Problem
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
 )
-from nessie_cli.repository import protection
-from nessie_cli.repository.base import MergeOptions, R, Revision
-from nessie_cli.repository.judging import Judge
+from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.local_reading import LocalReading
-from nessie_cli.store.base import Move, StoredObject, Watched, Write
+from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.writing import Decoded, Plan, commit_all
+from nessie_cli.store.base import StoredObject
+from nessie_cli.store.overlay import Overlay
 
-if TYPE_CHECKING:
-    from nessie_cli.repository.commits import Committer
-    from nessie_cli.repository.moves import Moves
-    from nessie_cli.repository.writing import Branch
-
-DEMAND_EXPECTED = "require-expected-content"
-"""The name of a setting."""
-NO_OPTIONS = MergeOptions()
+A = TypeVar("A")
 
 
 class LocalRepository(LocalReading):
     """A `Repository` over a `Store`."""
 
-    def acting_as(self, who: str, judge: Judge | None = None) -> Self:
-        """See `Acting`."""
-        _ = self._lineages  # found out once for all copies
+    knows_callers: ClassVar[bool] = True
+
+    def as_caller(self, who: str) -> Self:
+        """See `Repository`."""
+        return self._copy(self._view, self._snapshot.cache, who)
+
+    def _copy(self, view: Any, cache: Any, who: str) -> Self:
+        before = self._snapshot
+        context = structs.replace(before.context, who=who)
+        snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put)
+        if view is before.view:
+            # Shared by all copies: what it has read once.
+            snapshot.ancestry = before.ancestry
         other = copy(self)
-        other._at = structs.replace(self._at, who=who, judge=judge)  # noqa: SLF001 - a copy of this class
-        # Both were made for whoever acts here.
-        for name in ("_branches", "_committer"):
-            vars(other).pop(name, None)
+        other._use(snapshot)  # noqa: SLF001 - a copy of this class
         return other
 
-    # -- references --------------------------------------------------------------------------------------------------------------
+    def _over(self, overlay: Overlay | None, decoded: Decoded) -> Self:
+        """This repository as it will be with the writes of an overlay; `decoded` are their nodes and commits."""
+        if overlay is None:
+            return self
+        return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
 
-    def put_setting(self, name: str, value: str | None) -> str | None:
+    # -- writing --
+
+    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
-        if not name or name.startswith("."):
-            raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
-        protection.check_setting(name, value)
-        previous = self._store.settings().get(name)
-        self._store.write(Write(settings={name: value}))
-        self._settings = self._store.settings()
-        return previous
+        draft = _verb(change)(self._snapshot, change, submission or Submission())
+        draft.open_view = partial(self._as_drafted, draft)
+        return draft
 
-    def create_reference(self, type: ReferenceType, name: str, target: str) -> Reference:
+    def _as_drafted(self, draft: Draft[Any]) -> Self:
+        if draft.write is None:
+            return self
+        overlay = Overlay(self._view)
+        overlay.add(draft.write)
+        return self._over(overlay, draft.decoded)
+
+    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
         """See `Repository`."""
-        return self._moves().create(type, name, target)
+        return commit_all(self._store, self._over, self._keep, plans, fair=fair)
 
-    def assign_reference(self, name: str, target: str, *, expected_hash: str) -> Reference:
-        """See `Repository`."""
-        return self._moves().assign(name, target, expected_hash)
-
-    def rename_reference(self, old: str, new: str, *, expected_hash: str) -> Reference:
-        """See `Repository`."""
-        return self._moves().rename(old, new, expected_hash)
-
-    def delete_reference(self, name: str, *, expected_hash: str) -> Reference:
-        """See `Repository`."""
-        return self._moves().delete(name, expected_hash)
-
-    def _moves(self) -> Moves:
-        from nessie_cli.repository.moves import Moves
-
-        return Moves(self._store, self._revisions, self._lineages, self._at, self.default_branch)
-
-    # -- writing -----------------------------------------------------------------------------------------------------------------
-
-    def commit(
-        self,
-        branch: str,
-        operations: Iterable[Operation],
-        meta: CommitMeta,
-        *,
-        expected_hash: str | None = None,
-        request_id: str | None = None,
-        dry_run: bool = False,
-    ) -> CommitResult:
-        """See `Repository`."""
-        if request_id and (earlier := self.find_request(request_id)):
-            return earlier
-        name = self._plain_name(branch)
-        found, settings = self._store.standing(name)
-        protection.refuse(settings, name, protection.MERGE_ONLY, "it changes only by merges")
-        return self._committer.commit(
-            name,
-            found,
-            operations,
-            meta,
-            expected_hash=expected_hash,
-            request_id=request_id,
-            dry_run=dry_run,
-            demand_expected=settings.get(DEMAND_EXPECTED) == "true",
-        )
-
-    # Kept: an import of what has been imported costs as much as a statement.
-    @cached_property
-    def _committer(self) -> Committer:
-        from nessie_cli.repository.commits import Committer
-
-        return Committer(self._branches, self._at)
-
-    @cached_property
-    def _branches(self) -> Branch:
-        from nessie_cli.repository.writing import Branch
-
-        return Branch(self._store, self._cache, self._at)
-
-    def _plain_name(self, branch: str) -> str:
-        return self.default_branch if branch == "-" else branch
+    def _keep(self, decoded: Decoded) -> None:
+        put = self._snapshot.cache.put
+        for id_, found in decoded.items():
+            put(id_, found)
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
-        from nessie_cli.repository.commits import added_by
-        from nessie_cli.repository.writing import AddedIds
+        from nessie_cli.repository.commits import result_of
+        from nessie_cli.repository.requests import recorded
 
-        rows = self._store.find_request(request_id)
-        if not rows or rows[-1].move.after is None:
-            return None
-        move = rows[-1].move
-        assert move.after is not None
-        added = added_by(self._objects, move.after) if move.operation == "commit" else {}
-        return CommitResult(Reference(ReferenceType(move.kind), move.name, move.after.hex()), AddedIds(added))
+        request = self._view.request(request_id)
+        return None if request is None else result_of(self._objects, recorded(self._view, request))
 
-    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
-        """See `Repository`."""
-        from nessie_cli.repository.merges import merge
-
-        done = self._done(options.request_id)
-        if done is not None and done.after is not None:
-            # The source may have moved since; the commit remembers what was merged.
-            source = CommitSpec(None, self._objects.commit(done.after).parents[1].hex())
-        return merge(self._branches, self._at, self._plain_name(branch), self.resolve(source), options, done=done)
-
-    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
-        """See `Repository`."""
-        from nessie_cli.repository.transplants import transplant
-
-        name = self._plain_name(branch)
-        protection.refuse(self._store.settings(), name, protection.MERGE_ONLY, "it changes only by merges")
-        ids = [self._commit_id(CommitSpec(None, text)) for text in commits]
-        return transplant(self._branches, self._at, name, ids, options, done=self._done(options.request_id))
-
-    def _done(self, request_id: str | None) -> Move | None:
-        rows = self._store.find_request(request_id) if request_id else []
-        return rows[-1].move if rows else None
-
-    def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
-        """See `Grouping`."""
-        from nessie_cli.repository.grouping import together
-
-        return together(self._store, self._cache, calls)
-
-    # -- care --------------------------------------------------------------------------------------------------------------------
+    # -- care --
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`."""
         from nessie_cli.kernel.checking import check
 
-        references = [(stored.name, stored.target) for stored in self._store.references()]
+        store = self._store
+        references = [(stored.name, stored.target) for stored in store.references()]
 
         def scan() -> Iterator[tuple[Id, int, bytes | str]]:
-            for found in self._store.scan():
+            for found in store.scan():
                 yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
 
         progress = self._at.progress
-        count = self._store.count() if progress is not None else 0
-        return check(scan, self._store.get, self._store.scan_marks(), references, progress=progress, count=count)
+        count = store.count() if progress is not None else 0
+        return check(scan, store.get, store.scan_index(), references, progress=progress, count=count)
 
     def version(self) -> Hashable | None:
-        """See `Watched`."""
-        return None if self._watched is None else self._watched.version()
-
-    @cached_property
-    def _watched(self) -> Watched | None:
-        # Looking whether an object keeps a protocol takes longer than the answer.
-        return self._store if isinstance(self._store, Watched) else None
+        """See `Repository`."""
+        return self._store.change_counter()
 
     def close(self) -> None:
         """See `Repository`."""
@@ -206,3 +124,35 @@ class LocalRepository(LocalReading):
     def __exit__(self, *_: object) -> None:
         """See `Repository`."""
         self.close()
+
+
+Verb = Callable[[Snapshot, Any, Submission], Draft[Any]]
+
+
+def _verb(change: Change) -> Verb:
+    """The function that drafts a change. Its module is loaded when it is first needed."""
+    if isinstance(change, Commit):
+        from nessie_cli.repository.commits import commit
+
+        return commit
+    if isinstance(change, Merge):
+        from nessie_cli.repository.merges import merge
+
+        return merge
+    if isinstance(change, Transplant):
+        from nessie_cli.repository.transplants import transplant
+
+        return transplant
+    if isinstance(change, PutSettings):
+        from nessie_cli.repository.settings import put_settings
+
+        return put_settings
+    from nessie_cli.repository import references
+
+    verbs: Mapping[type, Verb] = {
+        CreateReference: references.create,
+        AssignReference: references.assign,
+        RenameReference: references.rename,
+        DeleteReference: references.delete,
+    }
+    return verbs[type(change)]

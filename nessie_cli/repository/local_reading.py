@@ -13,7 +13,7 @@ from nessie_cli.kernel.commits import from_micros, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Decoded
 from nessie_cli.model import (
     ChangedKey,
     CommitMeta,
@@ -30,9 +30,10 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import told
 from nessie_cli.repository import reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Revision, Sieve, Walk, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Revision, Sieve, Walk, describe_settings
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.revisions import Revisions, as_reference
+from nessie_cli.repository.revisions import as_reference
+from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.store.base import STORE_FORMAT, Store, StoredReference
 
 if TYPE_CHECKING:
@@ -56,40 +57,40 @@ def _hex(ids: Iterable[Id]) -> set[str]:
     return {id_.hex() for id_ in ids}
 
 
-class LocalReading:
+class LocalReading(Repository):
     """The verbs of a `Repository` over a `Store` that read."""
 
     def __init__(self, store: Store, context: Context) -> None:
         self._store = store
-        self._at = context
-        self._settings = store.settings()
-        if DEFAULT_BRANCH not in self._settings:
-            raise StoreNotFound(f"{store.url}: somebody began to make this store and was interrupted; making it once more finishes it", store.url)
-        if self._settings.get(TREE, PARAMETERS) != PARAMETERS:
-            raise UnsupportedFormat(f"{store.url}: its trees are cut by other rules ({self._settings[TREE]}) than this program's ({PARAMETERS})")
-        self._cache = Decoded()
-        self._objects = Objects(store.get, self._cache, written_before=store.written_before)
-        self._revisions = Revisions(store, self._objects, self.default_branch)
+        settings = store.settings().values
+        if DEFAULT_BRANCH not in settings:
+            raise StoreNotFound(f"store {store.url}: its creation was interrupted. Hint: create it again to finish it", store.url)
+        if settings.get(TREE, PARAMETERS) != PARAMETERS:
+            raise UnsupportedFormat(f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})")
+        self.default_branch = settings[DEFAULT_BRANCH]
+        self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put))
+
+    def _use(self, snapshot: Snapshot) -> None:
+        """Read through a snapshot."""
+        self._snapshot = snapshot
+        self._at = snapshot.context
+        self._view = snapshot.view
+        self._objects = snapshot.objects
+        self._revisions = snapshot.revisions
+        vars(self).pop("_survey", None)
 
     @property
     def url(self) -> str:
         """Where the store is."""
         return self._store.url
 
-    @property
-    def default_branch(self) -> str:
-        """The branch used when none is named."""
-        return self._settings.get(DEFAULT_BRANCH, "main")
-
     # -- references --------------------------------------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
         """See `Repository`."""
-        self._settings = self._store.settings()
-        created = self._settings.get(CREATED)
-        return RepositoryConfig(
-            self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(self._settings)
-        )
+        settings = self._view.settings().values
+        created = settings.get(CREATED)
+        return RepositoryConfig(self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(settings))
 
     def resolve(self, revision: Revision) -> Reference:
         """See `Repository`."""
@@ -108,7 +109,7 @@ class LocalReading:
         return self._survey.with_metadata(references, as_reference(self._default()))
 
     def _default(self) -> StoredReference:
-        default = self._store.reference(self.default_branch)
+        default = self._view.reference(self.default_branch)
         if default is None:
             raise InvalidInput("Could not find default branch")
         return default
@@ -116,11 +117,11 @@ class LocalReading:
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
         """See `Repository`."""
         kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
-        first = self._store.reference(start) if start and len(kinds) > 1 else None
+        first = self._view.reference(start) if start and len(kinds) > 1 else None
         if first is not None and first.kind == ReferenceType.TAG:
             kinds = [ReferenceType.TAG]
         for index, kind in enumerate(kinds):
-            found = map(as_reference, self._store.references(kind, prefix, start if index == 0 else ""))
+            found = map(as_reference, self._view.references(kind, prefix, start if index == 0 else ""))
             if not metadata:
                 yield from found
             for batch in reading.batched(found, _REFERENCES) if metadata else ():
@@ -135,7 +136,7 @@ class LocalReading:
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
-        return reading.reflog(self._objects, self._store, name, limit)
+        return reading.reflog(self._objects, self._view, name, limit)
 
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
@@ -161,15 +162,15 @@ class LocalReading:
 
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
         """See `Repository`."""
-        for id_, commit in touching(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
+        for id_, commit in touching(self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
         """See `Sifting`."""
         from nessie_cli.repository.sifting import Reading, sifted
 
-        of = Reading(self._objects, self._store.find_marked, self._descends, self._times)
-        starts = [found.target for found in self._store.references()] if walk.start is None else [self._commit_id(walk.start)]
+        of = Reading(self._objects, self._view.find_indexed, self._descends, self._times)
+        starts = [found.target for found in self._view.references()] if walk.start is None else [self._commit_id(walk.start)]
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
         return sifted(of, starts, exclude, walk, sieve, operations=operations)
 
@@ -213,21 +214,19 @@ class LocalReading:
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
-        return reading.last_change(self._objects, self._store.find_marked, self._commit_id(at), encode_key(key))
+        return reading.last_change(self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key))
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""
         from nessie_cli.kernel.leaping import near_merge_base
 
         objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
-        near = near_merge_base(objects, self._store.find_marked, *ids)
+        near = near_merge_base(objects, self._view.find_indexed, *ids)
         return (history.merge_base(objects, *ids) if near is None else near).hex()
 
-    @cached_property
+    @property
     def _lineages(self) -> Lineages:
-        from nessie_cli.kernel.lineage import Lineages
-
-        return Lineages(self._objects, self._store.find_marked)
+        return self._snapshot.ancestry
 
     def _descends(self, ancestor: Id, commit: Id) -> bool:
         return self._lineages.is_ancestor(ancestor, commit)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, MergeConflict
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
@@ -21,78 +23,109 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.model.progress import Progress, told
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.changes import Merge
 from nessie_cli.repository.commits import conflict_error
-from nessie_cli.repository.context import Context
-from nessie_cli.repository.judging import ask
+from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.reading import batched
-from nessie_cli.repository.writing import Branch
-from nessie_cli.store.base import Move, StoredReference
+from nessie_cli.repository.requests import Recorded, Submission, check_same, digest, recorded
+from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
+from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.store.base import Basis, StoredReference
 
 _AT_ONCE = 1000
 """Contents of the answer that are read together."""
 
-Attempt = Callable[[StoredReference], tuple[Id | None, MergeResult]]
-"""Drafts on a branch as it was found: the new HEAD (None: nothing to write) and the answer."""
-
 
 class Place(NamedTuple):
-    """Where a merge or transplant happens: the branch as found, the expected hash of the caller, the merge base (None: transplant).
-
-    `progress` hears how far it is.
-    """
+    """Where a merge or transplant happens: the branch as found, the caller's expected hash, the merge base (None: transplant)."""
 
     branch: StoredReference
     expected_hash: str | None
     base: Id | None
+    source: Id
     progress: Progress | None = None
 
 
-def merge(branches: Branch, context: Context, name: str, source: Reference, options: MergeOptions, *, done: Move | None = None) -> MergeResult:
-    """Bring the net changes of `source` onto a branch as one commit with two parents.
-
-    `done` is the move of an earlier request with the same id: then nothing is written and the answer is what it was.
-    """
-    objects = branches.objects()
-    from_ = bytes.fromhex(source.hash)
+def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
+    """Draft a merge of the net changes of a source into a branch, as one commit with two parents."""
+    options = change.options
     if options.meta is not None:
         check_client_meta(options.meta)
-
-    def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
-        expected = branches.expected(objects, branch, options.expected_hash)
-        base = _base(objects, branch, from_, unrelated=options.unrelated)
-        place = Place(branch, options.expected_hash, base, context.progress)
-        if base == from_:
-            return None, answer(objects, place, {}, branch.target)
-        wishes = Wishes(objects, options.behaviors, options.default_behavior)
-        outcome = _combine_merge(objects, place, from_, wishes, follow_renames=options.follow_renames)
-        ask(context.judge, objects, branch.name, root_of(objects, branch.target), outcome.as_wished())
-        if not outcome.namespace_conflicts:
-            wishes.check_all_used()
-        raise_conflicts(branches, objects, place, outcome, from_)
-        wishes.check_resolutions_used()
-        if options.dry_run or not outcome.edits:
-            return None, answer(objects, place, outcome.details, None if options.dry_run else branch.target)
-        at_target = tree.get(objects, root_of(objects, branch.target), outcome.edits)
-        made_up = f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}"
-        meta = options.meta or CommitMeta(made_up)
-        meta = meta if meta.message else structs.replace(meta, message=made_up)
-        root = edit(objects, root_of(objects, branch.target), outcome.edits)
-        stamp = Stamp(context.who, context.clock())
-        new = draft_commit(objects, [branch.target, from_], root, outcome.operations(at_target), meta=meta, stamp=stamp)
-        return new, answer(objects, place, outcome.details, new, applied=True)
-
-    if done is not None:
-        return answer_again(attempt, done)
-    return branches.advance(name, "merge", objects, attempt, request_id=options.request_id)
+    name = at.branch_name(change.branch)
+    basis = at.view.basis(name, submission.request_id)
+    if basis.request is None:
+        source = at.revisions.resolve(change.source)
+        existing_branch(name, basis.reference, "merge")
+        return _merge(at, change, submission, basis, source)
+    check_same(basis.request, at.context.who, digest(change))
+    done = recorded(at.view, basis.request)
+    # The source may have moved since; the commit remembers what was merged.
+    source = at.revisions.resolve(CommitSpec(None, at.objects.commit(after(done)).parents[1].hex()))
+    again = structs.replace(change, options=structs.replace(options, dry_run=False))
+    draft = _merge(at, again, Submission(), Basis(was_at(done), basis.settings, None), source)
+    return repeated(draft, done)
 
 
-def answer_again(attempt: Attempt, done: Move) -> MergeResult:
-    """What a merge or transplant answered when it was done: judged again where the branch was then, nothing is written."""
-    assert done.before is not None
-    assert done.after is not None
-    _, result = attempt(StoredReference(done.name, done.kind, done.before))
-    return structs.replace(result, resultant_hash=done.after.hex(), applied=True)
+def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, source: Reference) -> Draft[MergeResult]:
+    assert basis.reference is not None
+    branch = basis.reference
+    options, context, objects = change.options, at.context, at.drafting_objects()
+    from_ = bytes.fromhex(source.hash)
+    expected = expected_commit(objects, branch, options.expected_hash)
+    base = _base(objects, branch, from_, unrelated=options.unrelated)
+    place = Place(branch, options.expected_hash, base, from_, context.progress)
+    if base == from_:
+        return Draft(change, [unmoved(branch)], answer=answer(objects, place, {}, branch.target))
+    behaviors = Wishes(objects, options.behaviors, options.default_behavior)
+    outcome = _combine_merge(objects, place, from_, behaviors, follow_renames=options.follow_renames)
+    root = root_of(objects, branch.target)
+    effect = Effect(objects, root, outcome.as_wished(), [branch.target, from_], [from_])
+    refuse = refusal(at, objects, place, outcome, behaviors)
+    if refuse is not None:
+        return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
+    if options.dry_run or not outcome.edits:
+        result = answer(objects, place, outcome.details, None if options.dry_run else branch.target)
+        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
+    at_target = tree.get(objects, root, outcome.edits)
+    generated = f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}"
+    meta = options.meta or CommitMeta(generated)
+    meta = meta if meta.message else structs.replace(meta, message=generated)
+    new_root = edit(objects, root, outcome.edits)
+    stamp = Stamp(context.who, context.clock())
+    new = draft_commit(objects, [branch.target, from_], new_root, outcome.operations(at_target), meta=meta, stamp=stamp)
+    write = branch_write(
+        context,
+        submission,
+        "merge",
+        objects,
+        branch=branch,
+        head=new,
+        digest=lambda: digest(change),
+        settings_version=basis.settings.version,
+        required=[from_] if from_ != NO_COMMIT else (),
+    )
+    result = answer(objects, place, outcome.details, new, applied=True)
+    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
+
+
+def was_at(done: Recorded) -> StoredReference:
+    """The branch as it was before a recorded request moved it."""
+    move = done.moves[-1]
+    assert move.before is not None
+    return StoredReference(move.name, move.kind, move.before)
+
+
+def after(done: Recorded) -> Id:
+    """The commit to which a recorded request moved its branch."""
+    found = done.moves[-1].after
+    assert found is not None
+    return found
+
+
+def repeated(draft: Draft[MergeResult], done: Recorded) -> Draft[MergeResult]:
+    """The answer of a merge or transplant that was done before: drafted again where the branch was then."""
+    result = structs.replace(draft.answer(), resultant_hash=after(done).hex(), applied=True)
+    return Draft(draft.change, reference_changes(done.moves), answer=result, repeated=True)
 
 
 def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: bool) -> Id:
@@ -111,20 +144,31 @@ def _combine_merge(objects: Objects, place: Place, source: Id, wishes: Wishes, *
     return combine(objects, triples, roots[1], wishes, renames, follow_renames=follow_renames)
 
 
-def raise_conflicts(branches: Branch, objects: Objects, place: Place, outcome: Outcome, source: Id) -> None:
-    """Raise what prevents an outcome, with the commits on both sides that made it so."""
+def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, behaviors: Wishes) -> Callable[[], NessieError] | None:
+    """What prevents an outcome, None if nothing does."""
     if outcome.namespace_conflicts:
-        raise conflict_error(branches, objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
-    if not outcome.conflicts:
-        return
+        return partial(conflict_error, at, objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
+    try:
+        if place.base is not None:
+            behaviors.check_all_used()
+        if not outcome.conflicts:
+            behaviors.check_resolutions_used()
+    except InvalidInput as error:
+        unused = error
+        return lambda: unused
+    return partial(_merge_conflict, at, objects, place, outcome) if outcome.conflicts else None
+
+
+def _merge_conflict(at: Snapshot, objects: Objects, place: Place, outcome: Outcome) -> MergeConflict:
+    """The error for the conflicts of a merge, with the commits on both sides that made them."""
     conflicts = describe(
         objects,
         outcome.conflicts,
-        lambda key: branches.last_change(objects, source, key),
-        lambda key: branches.last_change(objects, place.branch.target, key),
+        lambda key: at.last_change(objects, place.source, key),
+        lambda key: at.last_change(objects, place.branch.target, key),
     )
     result = answer(objects, place, outcome.details, None, conflicts=conflicts)
-    raise MergeConflict(merge_message(conflicts), conflicts, result)
+    return MergeConflict(merge_message(conflicts), conflicts, result)
 
 
 def answer(

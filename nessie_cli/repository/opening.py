@@ -16,7 +16,7 @@ from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.local_reading import CREATED, DEFAULT_BRANCH, TREE
 from nessie_cli.repository.notes import NoNotes, Notes
-from nessie_cli.store.base import Move, Store, Write
+from nessie_cli.store.base import Move, Request, Store, Write
 from nessie_cli.store.opening import create_store, open_store
 
 if TYPE_CHECKING:
@@ -77,13 +77,15 @@ def create(url: str, *, default_branch: str | None = None, who: str = "", clock:
     return _initialised(create_store(url), default_branch, Context(who, clock, random))
 
 
-def _initialised(store: Store, default_branch: str | None, at: Context) -> Repository:
-    if DEFAULT_BRANCH not in store.settings():
-        name = default_branch or "main"
-        first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, at.clock(), at.who, "create", "", at.random(8).hex())
+def _initialised(store: Store, default_branch: str | None, context: Context) -> Repository:
+    if DEFAULT_BRANCH not in store.settings().values:
+        name, time = default_branch or "main", context.clock()
+        request = Request(context.random(8).hex(), "", b"", b"", time)
+        first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id)
+        facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(time)}
         # When two processes create one store, the second finds the branch there and its write changes nothing.
-        store.write(Write(moves=[first], settings={TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(at.clock())}))
-    repository = LocalRepository(store, at)
+        store.commit([Write(request, moves=[first], settings=facts)])
+    repository = LocalRepository(store, context)
     if default_branch not in (None, repository.default_branch):
         existing = repository.default_branch
         repository.close()

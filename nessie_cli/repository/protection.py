@@ -6,10 +6,10 @@ by merges alone). The pattern is the name of a branch or tag, or a glob such as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
-from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.errors import InvalidInput, NessieError, NotAllowed
 
 PREFIX = "protect."
 NO_DELETE = "no-delete"
@@ -33,8 +33,10 @@ def _rules(value: str) -> list[str]:
     return [rule.strip() for rule in value.split(",") if rule.strip()]
 
 
-def refuse(settings: Mapping[str, str], reference: str, rule: str, what: str, kind: str = "branch") -> None:
-    """Raise `NotAllowed` where a rule protects a branch or tag (`kind`); `what` says what was tried."""
+def refusal(settings: Mapping[str, str], reference: str, rule: str, why: str, kind: str = "branch") -> Callable[[], NessieError] | None:
+    """Makes the error if a rule protects a branch or tag (`kind`); None if none does. `why` says what the rule allows."""
     for name, value in settings.items():
         if name.startswith(PREFIX) and fnmatchcase(reference, name[len(PREFIX) :]) and rule in _rules(value):
-            raise NotAllowed(f"{kind.lower()} '{reference}' is protected ({name} = {value}): {what}")
+            text = f"{kind.lower()} '{reference}' is protected ({name} = {value}): {why}"
+            return lambda: NotAllowed(text)
+    return None

@@ -30,7 +30,7 @@ from nessie_cli.model import (
     ReflogEntry,
 )
 from nessie_cli.repository.base import AheadBehind
-from nessie_cli.store.base import ReflogRow, Store
+from nessie_cli.store.base import ReflogRow, View
 
 BATCH = 100
 """Keys whose contents are fetched together."""
@@ -165,7 +165,7 @@ def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
     return AheadBehind(history.height_of(objects, of) - height, history.height_of(objects, base) - height, common.hex())
 
 
-def reflog(objects: Objects, store: Store, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:
+def reflog(objects: Objects, store: View, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:
     """Moves of one reference or of all, newest first."""
     before = None
     while limit is None or limit > 0:

@@ -9,7 +9,7 @@ from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.store.base import Store, StoredReference
+from nessie_cli.store.base import StoredReference, View
 
 _DIGITS = 64
 _SHORTEST = 4
@@ -27,17 +27,17 @@ def reference_not_found(name: str) -> ReferenceNotFound:
 
 
 class Revisions:
-    """Resolves revisions against a store."""
+    """Resolves revisions against a view of a store."""
 
-    def __init__(self, store: Store, objects: Objects, default_branch: str) -> None:
-        self._store = store
+    def __init__(self, view: View, objects: Objects, default_branch: str) -> None:
+        self._view = view
         self._objects = objects
         self._default_branch = default_branch
 
     def reference(self, name: str) -> StoredReference:
         """A stored branch or tag, `-` being the default branch; raises `ReferenceNotFound`."""
         name = self._default_branch if name == "-" else name
-        found = self._store.reference(name)
+        found = self._view.reference(name)
         if found is None:
             raise reference_not_found(name)
         return found
@@ -54,7 +54,7 @@ class Revisions:
     def _named(self, spec: CommitSpec) -> Reference:
         if spec.name is None:
             return Reference(ReferenceType.DETACHED, "", spec.hash or "")
-        stored = self._store.reference(self._default_branch if spec.name == "-" else spec.name)
+        stored = self._view.reference(self._default_branch if spec.name == "-" else spec.name)
         if stored is not None:
             return as_reference(stored)
         if spec.hash is None and _is_hash(spec.name):
@@ -71,7 +71,7 @@ class Revisions:
             if found != NO_COMMIT and self._objects.find_commit(found) is None:
                 raise CommitNotFound(f"Commit '{text}' not found", text)
             return found
-        candidates = self._store.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
+        candidates = self._view.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
         if NO_COMMIT.hex().startswith(text):
             candidates.insert(0, NO_COMMIT)
         if not candidates:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from msgspec import structs
+
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
@@ -16,41 +19,67 @@ from nessie_cli.kernel.merging import Wishes, combine
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository import protection
+from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.judging import ask
-from nessie_cli.repository.merges import Place, answer, answer_again, raise_conflicts
-from nessie_cli.repository.writing import Branch
-from nessie_cli.store.base import Move, StoredReference
+from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_at
+from nessie_cli.repository.requests import Submission, check_same, digest, recorded
+from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
+from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.store.base import Basis, Settings, StoredReference
 
 
-def transplant(
-    branches: Branch, context: Context, name: str, commits: Sequence[Id], options: MergeOptions, *, done: Move | None = None
-) -> MergeResult:
-    """Apply commits one by one onto a branch; each keeps its message, authors, author time and properties. `done` as in `merge`."""
-    objects = branches.objects()
-    _check_contiguous(objects, commits)
+def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
+    """Draft commits applied one by one onto a branch; each keeps its message, authors, author time and properties."""
+    options = change.options
+    name = at.branch_name(change.branch)
+    commits = [bytes.fromhex(at.revisions.resolve(CommitSpec(None, text)).hash) for text in change.commits]
+    _check_contiguous(at.objects, commits)
     if options.meta is not None:
         check_client_meta(options.meta)
+    basis = at.view.basis(name, submission.request_id)
+    if basis.request is None:
+        existing_branch(name, basis.reference, "transplant")
+        return _transplant(at, change, submission, basis, commits)
+    check_same(basis.request, at.context.who, digest(change))
+    done = recorded(at.view, basis.request)
+    again = structs.replace(change, options=structs.replace(options, dry_run=False))
+    return repeated(_transplant(at, again, Submission(), Basis(was_at(done), Settings(), None), commits), done)
 
-    def attempt(branch: StoredReference) -> tuple[Id | None, MergeResult]:
-        branches.expected(objects, branch, options.expected_hash)
-        place = Place(branch, options.expected_hash, None, context.progress)
-        replay = _Replay(objects, branch, options, context)
-        for number, commit in enumerate(commits):
-            if context.progress is not None:
-                context.progress(number, len(commits))
-            replay.apply(commit, alone=len(commits) == 1)
-        raise_conflicts(branches, objects, place, replay.total, commits[-1])
-        replay.wishes.check_resolutions_used()
-        written = replay.head != branch.target
-        if options.dry_run:
-            return None, answer(objects, place, replay.total.details, None)
-        return (replay.head if written else None), answer(objects, place, replay.total.details, replay.head, applied=written)
 
-    if done is not None:
-        return answer_again(attempt, done)
-    return branches.advance(name, "transplant", objects, attempt, request_id=options.request_id)
+def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis: Basis, commits: Sequence[Id]) -> Draft[MergeResult]:
+    assert basis.reference is not None
+    branch, settings = basis.reference, basis.settings
+    options, context, objects = change.options, at.context, at.drafting_objects()
+    expected_commit(objects, branch, options.expected_hash)
+    place = Place(branch, options.expected_hash, None, commits[-1], context.progress)
+    replay = _Replay(objects, branch, options, context)
+    for number, commit in enumerate(commits):
+        if context.progress is not None:
+            context.progress(number, len(commits))
+        replay.apply(commit, alone=len(commits) == 1)
+    effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
+    refuse = protection.refusal(settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges")
+    refuse = refuse or refusal(at, objects, place, replay.total, replay.wishes)
+    if refuse is not None:
+        return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
+    if options.dry_run or replay.head == branch.target:
+        result = answer(objects, place, replay.total.details, None if options.dry_run else replay.head)
+        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
+    write = branch_write(
+        context,
+        submission,
+        "transplant",
+        objects,
+        branch=branch,
+        head=replay.head,
+        digest=lambda: digest(change),
+        settings_version=settings.version,
+        required=commits,
+    )
+    result = answer(objects, place, replay.total.details, replay.head, applied=True)
+    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
 def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
@@ -68,10 +97,10 @@ class _Replay:
 
     def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, context: Context) -> None:
         self._objects = objects
-        self._branch = branch.name
         self._options = options
         self._context = context
         self.head = branch.target
+        self.edits: dict[bytes, bytes | None] = {}
         self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
         self.total = Outcome()
 
@@ -88,7 +117,7 @@ class _Replay:
         edits = outcome.as_wished()
         if not edits:
             return
-        ask(self._context.judge, objects, self._branch, roots[1], edits)
+        self.edits |= edits
         original = meta_of(id_, commit)
         given = self._options.meta if alone else None
         meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)

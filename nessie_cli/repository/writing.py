@@ -1,164 +1,153 @@
-"""The writing verbs of the embedded repository: draft on what HEAD is now, then one compare-and-swap; when another was faster, draft again.
+"""The one way to write: plan on a state, commit what was planned, and plan again what was stale.
 
-Drafting needs no lock. Whoever loses a few races takes the store's write lock first and then cannot lose: nobody starves.
+A plan only reads: it drafts a change, checks it, and makes its answer. Several plans share one commit: each sees what
+those before it will have done. No answer is given before the writes that it could have seen are durable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, TypeVar
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, OutcomeUnknown, ReferenceMoved
-from nessie_cli.kernel import history
-from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind, format_content_id
-from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import Decoded, Objects
-from nessie_cli.model import CommitMeta, ContentKey, Reference, ReferenceType
-from nessie_cli.repository.context import Context
-from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.revisions import reference_not_found
-from nessie_cli.store.base import Done, Move, Store, StoredObject, StoredReference, Write
+from msgspec import Struct
 
-OPTIMISTIC_TRIES = 3
+from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved
+from nessie_cli.kernel.forms import Commit, Id, Node
+from nessie_cli.repository.draft import Draft
+from nessie_cli.store.base import Done, Outcome, Stale, Store
+from nessie_cli.store.overlay import Overlay
+
+FREE_TRIES = 3
+"""Rounds that a plan may lose before it takes a lease."""
 MOST_TRIES = 50
 
-_BRANCH, _NODE = ReferenceType.BRANCH, Kind.NODE  # looking a member up takes longer than a comparison
-
-R = TypeVar("R")
-
-
-class AddedIds(Mapping[ContentKey, str]):
-    """The content ids that a commit gave, decoded as they are read: a large load has a million."""
-
-    def __init__(self, added: Mapping[bytes, bytes]) -> None:
-        self._added = added
-
-    def __getitem__(self, key: ContentKey) -> str:
-        return format_content_id(self._added["\x00".join(key.elements).encode()])
-
-    def __iter__(self) -> Iterator[ContentKey]:
-        return map(decode_key, self._added)
-
-    def __len__(self) -> int:
-        return len(self._added)
+A = TypeVar("A")
+R_contra = TypeVar("R_contra", contravariant=True)
+Decoded = Mapping[Id, Node | Commit]
 
 
-class Branch:
-    """Moves one branch: finds where it is, drafts, writes, and tries again."""
+class Planned(Struct, Generic[A], frozen=True):
+    """The outcome of a plan: the answer to give once `draft` is committed. Without a draft or its write, nothing changes."""
 
-    def __init__(self, store: Store, cache: Decoded, context: Context) -> None:
+    answer: A
+    draft: Draft[Any] | None = None
+
+
+Plan = Callable[[R_contra], Planned[A]]
+"""Drafts, checks and answers on the repository that it is given; raises what the caller is told instead."""
+
+
+def planned(draft: Draft[A]) -> Planned[A]:
+    """The plain plan of a draft: its answer. Raises its refusal."""
+    return Planned(draft.answer(), draft)
+
+
+class Round:
+    """Plans that are drafted on one state and committed together."""
+
+    def __init__(self, store: Store, on: Callable[[Overlay | None, Decoded], Any]) -> None:
         self._store = store
-        self._cache = cache
-        self._context = context
+        self._on = on
+        self._overlay: Overlay | None = None
+        self._decoded: dict[Id, Node | Commit] = {}
+        self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
-    def last_change(self, objects: Objects, commit: Id, key: bytes) -> CommitMeta | None:
-        """The newest commit along first parents with an operation on a key."""
-        return last_change(objects, self._store.find_marked, commit, key)
-
-    def objects(self, *, spill: bool = False) -> Objects:
-        """A fresh place for drafts over this store; with `spill` a large one is handed to the store early."""
-        return Objects(self._store.get, self._cache, self._store_early if spill else None)
-
-    def _store_early(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
-        self._store.put(_stored(pending))
-
-    def find(self, name: str, verb: str) -> StoredReference:
-        """The branch as it is now; raises for a missing one and for a tag."""
-        return as_found(name, self._store.reference(name), verb)
-
-    def expected(self, objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
-        """The expected hash as an id: it has to be on the branch (reference 7.5). HEAD where none is given."""
-        if hash_ is None:
-            return branch.target
-        id_ = _parse_hash(hash_)
-        if id_ in (branch.target, NO_COMMIT):
-            return id_
-        if objects.find_commit(id_) is None or not history.on_first_parents(objects, id_, branch.target):
-            raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_)
-        return id_
-
-    def advance(
-        self,
-        name: str,
-        verb: str,
-        objects: Objects,
-        attempt: Callable[[StoredReference], tuple[Id | None, R]],
-        *,
-        first: StoredReference | None = None,
-        request_id: str | None = None,
-    ) -> R:
-        """Draft by `attempt` (new HEAD or None, and the answer) and write, until it is written or `attempt` raises.
-
-        `first` is where the caller just saw the branch: the first try takes its word for it.
-        """
-        base = objects.pending
-
-        def once(branch: StoredReference) -> tuple[bool | None, R]:
-            """Whether it was written (None: there was nothing to write), and the answer."""
-            objects.pending = base.copy()
-            head, answer = attempt(branch)
-            return None if head is None else self._write(objects, self._move(branch, head, verb, request_id)), answer
-
-        for number in range(MOST_TRIES):
-            if number < OPTIMISTIC_TRIES:
-                written, answer = once(first if first and number == 0 else self.find(name, verb))
-            else:
-                with self._store.exclusive():
-                    written, answer = once(self.find(name, verb))
-            if written:
-                objects.keep()
-            if written is not False:
-                return answer
-        raise ReferenceMoved(f"The {verb} operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
-
-    def _move(self, branch: StoredReference, head: Id, verb: str, request_id: str | None) -> Move:
-        at = self._context
-        return Move(
-            name=branch.name,
-            kind=branch.kind,
-            before=branch.target,
-            after=head,
-            time=at.clock(),
-            who=at.who,
-            operation=verb,
-            message="",
-            request_id=request_id or at.random(8).hex(),
-        )
-
-    def _write(self, objects: Objects, move: Move) -> bool:
-        write = Write(_stored(objects.pending, objects.marks), [move])
+    def plan(self, number: int, plan: Plan[Any, Any]) -> None:
+        """Make one plan. It sees what those before it will have done; one that raises changes nothing."""
+        found: Planned[Any] | Exception
         try:
-            return isinstance(self._store.write(write), Done)
-        except OutcomeUnknown:
-            if self._store.find_request(move.request_id):
-                return True
-            raise
+            found = plan(self._on(self._overlay, self._decoded))
+        except Exception as error:  # noqa: BLE001 - the answer of this plan; the others go on
+            found = error
+        self._results.append((number, found))
+        if (draft := _writing(found)) is not None:
+            assert draft.write is not None
+            self._overlay = self._overlay or Overlay(self._store)
+            self._overlay.add(draft.write)
+            self._decoded.update(draft.decoded)
+
+    def commit(self, lease: str, keep: Callable[[Decoded], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+        """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
+        drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
+        try:
+            outcomes = self._store.commit([draft.write for draft in drafts if draft.write is not None], lease=lease) if drafts else []
+        except NessieError as error:
+            return self._failed(error), []
+        return self._decided(outcomes, keep)
+
+    def _decided(self, outcomes: Sequence[Outcome], keep: Callable[[Decoded], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+        answers: dict[int, Any] = {}
+        again: list[tuple[int, Stale | None]] = []
+        remaining = iter(outcomes)
+        for number, found in self._results:
+            draft = _writing(found)
+            outcome = next(remaining) if draft is not None else None
+            if draft is not None and isinstance(outcome, Done):
+                keep(draft.decoded)
+                answers[number] = _answer(found)
+            elif draft is not None or again:
+                # Stale, repeated, or an answer that may rest on a write that was stale.
+                again.append((number, outcome if isinstance(outcome, Stale) else None))
+            else:
+                answers[number] = _answer(found)
+        return answers, again
+
+    def _failed(self, error: NessieError) -> dict[int, Any]:
+        """The answers if nothing was written, or nobody knows: only plans before the first write keep theirs."""
+        answers: dict[int, Any] = {}
+        failed = False
+        for number, found in self._results:
+            draft = _writing(found)
+            failed = failed or draft is not None
+            if isinstance(error, OutcomeUnknown) and draft is not None and draft.write is not None:
+                answers[number] = OutcomeUnknown(error.message, draft.write.request.id)
+            else:
+                answers[number] = error if failed else _answer(found)
+        return answers
 
 
-def _stored(pending: dict[Id, tuple[Kind, bytes]], marks: Mapping[Id, tuple[bytes, ...]] = {}) -> list[StoredObject]:
-    # Nodes are little but ids and hashes, which hardly compress, and every commit writes some.
-    return [StoredObject(id_, kind, data, marks.get(id_, ()), kind is _NODE) for id_, (kind, data) in pending.items()]
+def _writing(found: Planned[Any] | Exception) -> Draft[Any] | None:
+    """The draft of a plan that writes."""
+    draft = found.draft if isinstance(found, Planned) else None
+    return draft if draft is not None and draft.write is not None else None
 
 
-def _parse_hash(text: str) -> Id:
-    try:
-        id_ = bytes.fromhex(text)
-    except ValueError:
-        id_ = b""
-    if not id_:
-        raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {text!r}")
-    return id_
+def _answer(found: Planned[Any] | Exception) -> Any:
+    return found.answer if isinstance(found, Planned) else found
 
 
-def as_found(name: str, found: StoredReference | None, verb: str) -> StoredReference:
-    """What was found under a name, if it is a branch; raises where it is nothing or a tag."""
-    if found is None:
-        raise reference_not_found(name)
-    if found.kind != _BRANCH:
-        raise InvalidInput(f"Reference to {verb} into must be a branch.")
-    return found
+def commit_all(
+    store: Store,
+    on: Callable[[Overlay | None, Decoded], Any],
+    keep: Callable[[Decoded], None],
+    plans: Sequence[Plan[Any, A]],
+    *,
+    fair: bool = True,
+) -> list[A | Exception]:
+    """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
+
+    `on` opens the repository on an overlay (None: on the store itself), `keep` remembers decoded objects that are
+    stored now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
+    runs programs of the user.
+    """
+    answers: dict[int, Any] = {}
+    waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
+    for tries in range(MOST_TRIES):
+        contested = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
+        with _lease(store, contested if fair and tries >= FREE_TRIES else "") as lease:
+            this = Round(store, on)
+            for number, _ in waiting:
+                this.plan(number, plans[number])
+            some, waiting = this.commit(lease, keep)
+        answers |= some
+        if not waiting:
+            break
+    for number, stale in waiting:
+        name = stale.name if stale is not None else ""
+        answers[number] = ReferenceMoved(f"The operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
+    return [answers[number] for number in range(len(plans))]
 
 
-def as_branch(name: str, head: Id) -> Reference:
-    """A branch at a commit."""
-    return Reference(_BRANCH, name, head.hex())
+def _lease(store: Store, name: str) -> AbstractContextManager[str]:
+    return store.lease(name) if name else nullcontext("")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import json
 
 from nessie_cli.errors import NessieError
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.writing import Planned
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.answers import Answers
 from nessie_cli.server.call import Answer, Call, Catalog
@@ -76,14 +77,12 @@ _CLOSING = frozenset({408, _TOO_LARGE})
 class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
-    Limits; where it logs; who is let in (everybody where there is no gate); the turn to write, where other processes write as well; and what speaks
-    TLS, where the server does.
+    Limits; where it logs; who is let in (everybody where there is no gate); and what speaks TLS, where the server does.
     """
 
     limits: Limits = Limits()
     log: AccessLog | None = None
     gate: Gate | None = None
-    turn: AbstractContextManager[object] | None = None
     tls: ssl.SSLContext | None = None
 
 
@@ -105,7 +104,7 @@ class Server:
         self._answers = Answers(catalog.repository)
         self._readers = Readers(READERS)
         self._unpackers = Readers(UNPACKERS, name="unpacker")
-        self._writer = Writer(catalog.repository, turn=parts.turn, most_waiting=parts.limits.writes)
+        self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
@@ -234,8 +233,9 @@ class Server:
             del body
             large, prepare = await self._unpackers.submit(prepare) >= LARGE, _nothing
         if match.route.writes:
-            answer = partial(self._answered, exchange, headers)
-            reply: Reply = await self._writer.submit(Write(prepare, partial(_handled, match, call), answer, large=large))
+            plan = partial(_planned, call, partial(_replied, match, headers))
+            refuse = partial(failure, headers=headers, exchange=exchange)
+            reply: Reply = await self._writer.submit(Write(prepare, plan, refuse, large=large))
             return reply
         return await self._readers.submit(partial(self._run, exchange, match, call, headers, prepare))
 
@@ -266,24 +266,25 @@ class Server:
         try:
             if prepare is not None:
                 prepare()
-            return self._answered(exchange, headers, _handled(match, call))
+            return _replied(match, headers, call)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             return failure(error, headers, exchange)
-
-    def _answered(self, exchange: Exchange, headers: Headers, found: Answer | Exception) -> Reply:
-        """What a handler has answered or raised, as it is sent; on a thread."""
-        if isinstance(found, Exception):
-            return failure(found, headers, exchange)
-        return compressed(reply_of(found), headers)
 
 
 def _nothing() -> None:
     """What is left to be prepared of a body that has been read already."""
 
 
-def _handled(match: Match, call: Call) -> Answer:
+def _planned(call: Call, handle: Callable[[Call], Reply], repository: Repository) -> Planned[Reply]:
+    """The plan of a request that writes; on the writing thread."""
+    return call.plan(repository, handle)
+
+
+def _replied(match: Match, headers: Headers, call: Call) -> Reply:
+    """Handle a request and encode its answer; on a thread. A write is committed afterwards, when nothing can fail any more."""
     with lenient():
-        return match.route.handler(call)
+        answer = match.route.handler(call)
+    return compressed(reply_of(answer), headers)
 
 
 def reply_of(answer: Answer) -> Reply:

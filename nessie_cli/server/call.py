@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from json import detect_encoding
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import DecodeError, json
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.model import ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import Change
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.writing import Planned
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
-from nessie_cli.wire.extensions import HEADER
+from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
+
+if TYPE_CHECKING:
+    from nessie_cli.server.policy import Policy
+
+A = TypeVar("A")
 
 _INT32 = range(-(2**31), 2**31)
 _DIGITS = 11
 _OURS = HEADER.lower().encode()
+_REQUEST_HEADER = REQUEST_HEADER.lower().encode()
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
 MOST_VALUES = 8_000_000
 """JSON values of one body, counted by its commas and brackets: small ones take many times the memory of their text."""
 
 
+class Access(NamedTuple):
+    """A repository as one caller may use it: what it reads, what its changes are drafted on, and the policy of its writes.
+
+    Without a policy everything is allowed.
+    """
+
+    reading: Repository
+    drafting: Repository
+    policy: Policy | None = None
+
+
+def full_access(repository: Repository) -> Access:
+    """The access of a caller who may do everything."""
+    return Access(repository, repository)
+
+
 class Catalog(NamedTuple):
-    """What is served: the repository, the name of its default branch, which never changes, and what is known of it in encoded form."""
+    """What is served: the repository, its default branch (which never changes), a cache of encoded entries, and what a caller may do."""
 
     repository: Repository
     default_branch: str
     pieces: Pieces
+    open: Callable[[Repository], Access] = full_access
 
 
 class Answer(NamedTuple):
@@ -61,7 +90,10 @@ class Call:
     """A request: its path segments, query parameters, headers and body, read as the API reads them. Raises `InvalidInput` for wrong ones."""
 
     def __init__(self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b"") -> None:
-        self.repository = catalog.repository
+        self._catalog = catalog
+        self._access: Access | None = None
+        self._draft: Draft[Any] | None = None
+        self._submission: Submission | None = None
         self.default_branch = catalog.default_branch
         self.pieces = catalog.pieces
         self.segments = segments
@@ -69,6 +101,52 @@ class Call:
         self._headers = headers
         self.body = body
         self._json: Any = _UNREAD
+
+    # -- the repository ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def repository(self) -> Repository:
+        """The repository as the caller may read it."""
+        if self._access is None:
+            self._access = self._catalog.open(self._catalog.repository)
+        return self._access.reading
+
+    def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
+        """Handle the request on a repository, reading and drafting only: the answer, and the draft that it needs committed.
+
+        Called again, on a newer state, if the draft is stale.
+        """
+        self._access = self._catalog.open(repository)
+        self._draft = None
+        answer = handle(self)
+        return Planned(answer, self._draft)
+
+    def submit(self, change: Change) -> Any:
+        """Draft the change of a request, check it, and return its answer. It is committed when the handler has returned."""
+        assert self._access is not None, "a handler that writes is called by `plan`"
+        policy, drafting = self._access.policy, self._access.drafting
+        if policy is not None:
+            policy.before(change)
+        if self._submission is None:
+            self._submission = Submission(self.request_id)
+        draft = drafting.draft(change, self._submission)
+        if policy is not None:
+            policy.on(draft)
+        try:
+            answer = draft.answer()
+        except MergeConflict as conflict:
+            raise (conflict if policy is None else policy.shown_conflict(change, conflict)) from None
+        if draft.write is not None or not draft.exact:
+            self._draft = draft
+        return answer if policy is None else policy.shown(change, answer)
+
+    @cached_property
+    def request_id(self) -> str | None:
+        """The id under which the write of this request happens once."""
+        given = self.headers(_REQUEST_HEADER) if self.is_ours else []
+        if given and not _REQUEST_ID.fullmatch(given[0]):
+            raise InvalidInput(f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces")
+        return given[0] if given else None
 
     # -- query ------------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import dropwhile
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from nessie_cli.errors import AmbiguousHash, InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail
 from nessie_cli.repository.base import Dividing
+from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, filter_of
 from nessie_cli.server.paging import Page, limit, page
@@ -18,13 +18,11 @@ from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import Json, encode_key, encode_merge_detail, encode_single_reference
-from nessie_cli.wire.extensions import ANNOUNCED, REQUEST_HEADER, SETTINGS, VERSION
+from nessie_cli.wire.extensions import ANNOUNCED, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
 MOST_WALKED = 20_000
 """The largest page of a walk over all parents, and of a reflog: each page repeats the work of those before it."""
-_REQUEST_HEADER = REQUEST_HEADER.lower().encode()
-_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
 
 
 def is_ours(call: Call) -> bool:
@@ -35,14 +33,6 @@ def is_ours(call: Call) -> bool:
 def announcement(call: Call) -> Json:
     """What is added to the configuration."""
     return {"additionalProperties": {ANNOUNCED: VERSION}} if is_ours(call) else {}
-
-
-def request_id(call: Call) -> str | None:
-    """The id under which a write happens once."""
-    given = call.headers(_REQUEST_HEADER) if is_ours(call) else []
-    if given and not _REQUEST_ID.fullmatch(given[0]):
-        raise InvalidInput(f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces")
-    return given[0] if given else None
 
 
 def expected_or_head(call: Call, target: Target) -> str | None:
@@ -144,7 +134,7 @@ def post_rename(call: Call) -> Answer:
         raise InvalidInput("A branch or a tag must be named.")
     found = named(call.repository, target.name)
     new = call.text("name") or ""
-    return Answer(encode_single_reference(call.repository.rename_reference(found.name, new, expected_hash=expected(call.repository, target))))
+    return Answer(encode_single_reference(call.submit(RenameReference(found.name, new, expected(call.repository, target)))))
 
 
 # -- requests and settings ----------------------------------------------------------------------------------------------------------------
@@ -180,7 +170,7 @@ def settings_given(call: Call, body: Any) -> Json | None:
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
     wanted = check(_SettingsGuard, config, "config").settings
-    previous = {name: call.repository.put_setting(name, value) for name, value in wanted.items()}
+    previous = call.submit(PutSettings(wanted))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
 

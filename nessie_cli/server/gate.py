@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.judging import Acting
-from nessie_cli.server.call import Catalog
-from nessie_cli.server.guarded import GuardedRepository
+from nessie_cli.server.call import Access, Catalog
+from nessie_cli.server.guarded_reading import GuardedReading
 from nessie_cli.server.http import Headers, header
 from nessie_cli.server.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
 from nessie_cli.server.issuer import Issuer, JwtSettings
+from nessie_cli.server.policy import Policy
 from nessie_cli.server.rights import Rights
 from nessie_cli.server.rules import Rules, read_rules
 from nessie_cli.server.tokens import WHAT, is_ours, read_tokens
@@ -72,12 +72,17 @@ class Admission(NamedTuple):
         return None if self.rules is None else (self.caller, self.rules)
 
     def catalog(self, catalog: Catalog, raw_path: bytes) -> Catalog:
-        """The catalog as this caller meets it in a request for a path of the API."""
-        if self.rules is not None:
+        """The catalog as this caller may use it in a request for a path of the API."""
+
+        def opened(repository: Repository) -> Access:
+            acting = repository.as_caller(self.caller.name)
+            if self.rules is None:
+                return Access(acting, acting)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
-            return catalog._replace(repository=GuardedRepository(catalog.repository, rights))
-        assert isinstance(catalog.repository, Acting)
-        return catalog._replace(repository=catalog.repository.acting_as(self.caller.name))
+            reading = GuardedReading(acting, rights)
+            return Access(reading, acting, Policy(rights, reading, catalog.default_branch))
+
+        return catalog._replace(open=opened)
 
 
 class Gate:
@@ -120,6 +125,6 @@ def open_gate(security: Security, repository: Repository, tell: Tell = tell_stde
     """
     if not security.is_on:
         return None
-    if not isinstance(repository, Acting):
+    if not repository.knows_callers:
         raise InvalidInput(f"{repository.url}: a server in front of another server cannot write in the names of its callers; serve the store itself")
     return Gate(security, tell)

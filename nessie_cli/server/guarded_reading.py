@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeVar
 
 from msgspec import structs
 
-from nessie_cli.errors import AmbiguousHash, CommitNotFound, ReferenceNotFound
+from nessie_cli.errors import AmbiguousHash, CommitNotFound, NotAllowed, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
+    CommitResult,
     Content,
     ContentKey,
     DiffEntry,
@@ -17,6 +19,7 @@ from nessie_cli.model import (
     KeyRange,
     LogEntry,
     Operation,
+    Problem,
     Put,
     Reference,
     ReferenceType,
@@ -24,11 +27,16 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, Repository, Revision
+from nessie_cli.repository.changes import Change
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.writing import Plan
 from nessie_cli.server import rules
 from nessie_cli.server.rights import Rights
 from nessie_cli.server.sight import Sight
 from nessie_cli.wire.extensions import SETTINGS
 
+A = TypeVar("A")
 CONFIG_OBJECT = "repository-config."
 """What the names of settings begin with that keep configuration objects."""
 
@@ -38,7 +46,13 @@ def config_type(setting: str) -> str:
     return setting.removeprefix(CONFIG_OBJECT) if setting.startswith(CONFIG_OBJECT) else SETTINGS
 
 
-class GuardedReading:
+def require_config(repository: Repository, type_: str) -> None:
+    """Raise `NotAllowed` if the repository is guarded and its caller may not read configuration of a type."""
+    if isinstance(repository, GuardedReading):
+        repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
+
+
+class GuardedReading(Repository):
     """The verbs that read, for one request of one caller: each asks for its rights first; listings leave out what the caller may not see."""
 
     def __init__(self, repository: Repository, rights: Rights) -> None:
@@ -58,6 +72,14 @@ class GuardedReading:
         """(hash of a revision, the reference through which it is seen); raises `NotAllowed` where the caller sees it through none."""
         found = self.resolve(revision)
         return found.hash, self._sight.through(found.hash)
+
+    def seen(self, revision: Revision) -> str:
+        """The reference through which the caller sees the commit of a revision; raises `NotAllowed` if there is none."""
+        return self._at(revision)[1]
+
+    def listed(self, start: Revision) -> str:
+        """As `seen`, for a commit whose history the caller has to be allowed to list."""
+        return self._listed(start)[1]
 
     # -- references --------------------------------------------------------------------------------------------------------------
 
@@ -237,6 +259,38 @@ class GuardedReading:
             return self._may_read(left[1], entry.key, entry.before) and self._may_read(right[1], entry.key, entry.after)
 
         return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
+
+    # -- care --------------------------------------------------------------------------------------------------------------------
+
+    def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
+        """See `Repository`; of branches that the caller may commit to."""
+        found = self._inner.find_request(request_id, branch=branch)
+        if found is not None:
+            self._see(found.reference.name)
+            self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, found.reference.name)
+        return found
+
+    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
+        """Not here: a write needs the policy, which decides on its draft."""
+        raise NotAllowed("this repository is for reading")
+
+    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:  # noqa: ARG002 - as the base
+        """Not here, as `draft`."""
+        raise NotAllowed("this repository is for reading")
+
+    def check(self) -> Iterator[Problem]:
+        """See `Repository`; no route of the API leads here."""
+        raise NotAllowed("a store is not verified through the server")
+
+    def close(self) -> None:
+        """Nothing: the repository is the server's."""
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing, as `close`."""
 
 
 def _no_commit(revision: Revision) -> CommitNotFound:

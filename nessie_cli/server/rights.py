@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CONTENT_TYPES, ContentKey
 from nessie_cli.server.identity import Caller
@@ -32,6 +34,14 @@ class Rights:
         """Raise `NotAllowed`, in the original's words, unless this is allowed."""
         if not self.may(op, ref, key, content_type, config=config):
             raise self.refusal(op, ref, key, config=config)
+
+    def readable_heads(self, through: str) -> list[str]:
+        """Commits of which this caller may read, through a reference, every content that they and their ancestors changed."""
+        return self._rules.readable_heads(self.caller, through)
+
+    def remember_readable(self, through: str, hashes: Sequence[str]) -> None:
+        """Remember that the caller may read these commits and their ancestors."""
+        self._rules.remember_readable(self.caller, through, hashes)
 
     def refusal(self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = "") -> NotAllowed:
         """The error for an operation that no rule allows. It names what the caller has named, nothing else."""

@@ -7,7 +7,7 @@ caller's name. A rule is asked once for each role of the caller; for one without
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ _TYPE = f"{_CONTAINER}.type"
 """The variable `type`: CEL has a function of that name, and looks into the container first."""
 _REMEMBERED = 20_000
 _LONGEST = 10_000
+_MOST_READERS, _HEADS_REMEMBERED = 1_000, 4
 
 
 class Question(NamedTuple):
@@ -55,6 +56,18 @@ class Rules:
     def __init__(self, expressions: Mapping[str, str]) -> None:
         self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
         self.allow = lru_cache(_REMEMBERED)(self._allow)
+        self._readable: dict[tuple[Caller, str], list[str]] = {}
+
+    def readable_heads(self, caller: Caller, through: str) -> list[str]:
+        """Commits whose whole history a caller was found to be allowed to read through a reference, under these rules."""
+        return self._readable.get((caller, through), [])
+
+    def remember_readable(self, caller: Caller, through: str, hashes: Sequence[str]) -> None:
+        """Remember such commits; the last few of each caller and reference."""
+        if len(self._readable) >= _MOST_READERS:
+            self._readable.clear()
+        known = self._readable.get((caller, through), [])
+        self._readable[caller, through] = [*hashes, *known][:_HEADS_REMEMBERED]
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Whether a rule allows this to the caller."""

@@ -26,7 +26,7 @@ from nessie_cli.server.http import Limits
 from nessie_cli.server.pages import pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
-from nessie_cli.server.shared import Board, Turn, one_at_a_time
+from nessie_cli.server.shared import Board, one_at_a_time
 from nessie_cli.server.table import RouteTable
 from nessie_cli.server.tls import RenewedContext, Tls
 from nessie_cli.server.watched import tell_stderr
@@ -144,7 +144,7 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
         def work(slot: int, channel: socket.socket) -> None:
             mine = listeners._replace(log=one_at_a_time(listeners.log, place) if listeners.log else None)
             with opened() as repository:
-                app = application(repository, _parts(settings._replace(limits=each), mine, repository)._replace(turn=Turn(place)))
+                app = application(repository, _parts(settings._replace(limits=each), mine, repository))
                 app.others = lambda: board.others(slot)
                 Worker(app, channel, (board, slot)).run()
             if os.getppid() != parent:

@@ -8,7 +8,8 @@ from typing import ClassVar
 from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict
-from nessie_cli.model import CommitMeta, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference
+from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.streams import Listing
 from nessie_cli.server.targets import Target
@@ -109,8 +110,8 @@ def put_namespace(call: Call) -> Answer:
         raise NamespaceExists(f"Another content object with name '{key.plain}' already exists")
     if existing is not None or any(True for _ in _below(call, branch, key)):
         raise NamespaceExists(f"Namespace '{key.plain}' already exists")
-    _commit(call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'")
-    return Answer(encode_content(_find(call, call.repository.reference(branch.name), key)))
+    created = _commit(call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'")
+    return Answer(encode_content(structs.replace(wanted, id=created.added[key])))
 
 
 def delete_namespace(call: Call) -> Answer:
@@ -143,9 +144,10 @@ def _branch(call: Call) -> Reference:
     return branch_of(call, Target(name), "commit")
 
 
-def _commit(call: Call, branch: Reference, operation: Operation, message: str) -> None:
+def _commit(call: Call, branch: Reference, operation: Operation, message: str) -> CommitResult:
     try:
-        call.repository.commit(branch.name, [operation], CommitMeta(message), expected_hash=branch.hash)
+        result: CommitResult = call.submit(Commit(branch.name, [operation], CommitMeta(message), branch.hash))
     except ReferenceConflict as conflict:
         # The original reports any conflict here as a missing reference.
         raise CommitNotFound(conflict.message, branch.name) from None
+    return result

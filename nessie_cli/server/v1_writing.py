@@ -6,6 +6,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta
+from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.targets import plain_hash
 from nessie_cli.server.v1_requests import Verb, target_and_body
@@ -19,7 +20,7 @@ from nessie_cli.wire.encode import encode_reference
 def post_commit(call: Call) -> Answer:
     """One commit; answers the branch."""
     target, (meta, operations) = target_and_body(call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations)
-    result = commit_to(call, target, lambda branch: call.repository.commit(branch, operations, meta, expected_hash=target.hash))
+    result = commit_to(call, target, lambda branch: call.submit(Commit(branch, operations, meta, target.hash)))
     return Answer(encode_reference(result.reference))
 
 

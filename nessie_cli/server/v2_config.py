@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import json
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.repository.changes import PutSettings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
-from nessie_cli.server.guarded import require_config
+from nessie_cli.server.guarded_reading import require_config
 from nessie_cli.wire.encode import encode_config
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
@@ -40,5 +41,6 @@ def post_repository_config(call: Call) -> Answer:
     if (settings := settings_given(call, body)) is not None:
         return put_settings(call, settings)
     name, value = decode_repository_config(body)
-    previous = call.repository.put_setting(SETTING.format(name), json.encode(value).decode())
+    setting = SETTING.format(name)
+    previous = call.submit(PutSettings({setting: json.encode(value).decode()})).get(setting)
     return Answer({"previous": None if previous is None else json.decode(previous)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.repository.changes import AssignReference, CreateReference, DeleteReference
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.streams import listing
@@ -60,7 +61,8 @@ def create_reference(call: Call) -> Answer:
 def create(call: Call, kind: ReferenceType, name: str, source: ReferenceBody | None) -> Reference:
     """Make a reference at the commit that a body names."""
     check_new(name)
-    return call.repository.create_reference(kind, name, commit_of_body(call, source))
+    created: Reference = call.submit(CreateReference(kind, name, commit_of_body(call, source)))
+    return created
 
 
 def check_new(name: str) -> None:
@@ -95,7 +97,8 @@ def assign(call: Call, target: Target, kind: ReferenceType | None, source: Refer
     check_type(found, kind)
     where = expected(call.repository, target)
     to = commit_of_body(call, source)
-    return call.repository.assign_reference(found.name, to, expected_hash=where)
+    assigned: Reference = call.submit(AssignReference(found.name, to, where))
+    return assigned
 
 
 def check_type(found: Reference, kind: ReferenceType | None) -> None:
@@ -120,4 +123,5 @@ def delete(call: Call, target: Target, kind: ReferenceType | None) -> Reference:
     check_type(found, kind)
     if found.name == call.default_branch:
         raise InvalidInput(f"Default branch '{found.name}' cannot be deleted.")
-    return call.repository.delete_reference(found.name, expected_hash=expected(call.repository, target))
+    deleted: Reference = call.submit(DeleteReference(found.name, expected(call.repository, target)))
+    return deleted

@@ -10,10 +10,10 @@ from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, CommitResult, MergeBehavior, MergeDetail, MergeResult, Reference, ReferenceType
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
-from nessie_cli.server.extensions import expected_or_head, is_ours, merge_detail, request_id, wants_dry_run
+from nessie_cli.server.extensions import expected_or_head, is_ours, merge_detail, wants_dry_run
 from nessie_cli.server.targets import DETACHED, Target, absolute, commit, named, parse_segment, parse_spec
 from nessie_cli.wire.bodies import MISSPELT, MergeBody, TransplantBody, decode_merge, decode_transplant
 from nessie_cli.wire.decode import decode_operations
@@ -58,7 +58,8 @@ def post_commit(call: Call) -> Answer:
     def write(branch: str) -> CommitResult:
         where = expected_or_head(call, target)
         whole = merged_with_headers(call, meta) or meta
-        return call.repository.commit(branch, operations, whole, expected_hash=where, request_id=request_id(call), dry_run=wants_dry_run(call, body))
+        committed: CommitResult = call.submit(Commit(branch, operations, whole, where, wants_dry_run(call, body)))
+        return committed
 
     result = commit_to(call, target, write)
     return Answer(commit_with_facts(result) if is_ours(call) else encode_commit_result(result))
@@ -89,16 +90,16 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         unrelated=body.unrelated,
         expected_hash=where,
         dry_run=body.dry_run,
-        request_id=request_id(call),
+        request_id=call.request_id,
     )
     if unused := _unused_drops(call, body, branch, source_hash):
         # What a namespace has against the merge is told first.
         with suppress(MergeConflict):
-            call.repository.merge(branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True, request_id=None))
+            call.submit(Merge(branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True)))
         names = ", ".join(unused)
         raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]")
     try:
-        return _with_untouched(call, call.repository.merge(branch.name, f"{source}@{source_hash}", options), body, source_hash)
+        return _with_untouched(call, call.submit(Merge(branch.name, f"{source}@{source_hash}", options)), body, source_hash)
     except MergeConflict as conflict:
         result = _with_untouched(call, conflict.result, body, source_hash)
         if body.conflict_as_result:
@@ -158,14 +159,15 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
         follow_renames=body.follow_renames,
         expected_hash=where,
         dry_run=body.dry_run,
-        request_id=request_id(call),
+        request_id=call.request_id,
     )
     try:
-        return call.repository.transplant(branch.name, hashes, options)
+        result: MergeResult = call.submit(Transplant(branch.name, hashes, options))
     except MergeConflict as conflict:
         if body.conflict_as_result:
             return conflict.result  # type: ignore[no-any-return]
         raise
+    return result
 
 
 def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:

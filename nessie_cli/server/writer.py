@@ -1,7 +1,7 @@
-"""The writing thread: one, since a store has one writer at a time anyway. What waits while it is busy goes into one transaction.
+"""The writing thread: requests that wait while it is busy are planned one after the other and committed together.
 
-A commit that is durable costs the disk's time for one transaction. When many requests write at once, the thread takes all that wait, runs them one
-after the other inside one transaction of the store, and answers each on its own once that is durable. Who comes first is served first.
+A durable commit costs a wait for the disk. When many requests write at once, the thread plans all that wait, each on the
+state that those before it will leave, commits them in one transaction, and answers each once that is durable.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from nessie_cli.repository.base import Grouping, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.writing import Planned
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.readers import Outcome, deliver
 
@@ -27,13 +27,13 @@ _BUSY = "Too many writes are waiting; nothing was written"
 class Write(NamedTuple):
     """One request that writes.
 
-    `prepare` runs before the transaction (reading the body), `do` inside it, `answer` turns what `do` has answered or raised into what is sent. A
-    `large` one gets a transaction of its own, which it opens when it needs it.
+    `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the answer for an error.
+    A `large` one is committed alone.
     """
 
     prepare: Callable[[], object]
-    do: Callable[[], Any]
-    answer: Callable[[Any], Any]
+    plan: Callable[[Repository], Planned[Any]]
+    refuse: Callable[[Exception], Any]
     large: bool = False
 
 
@@ -43,18 +43,16 @@ class _Waiting(NamedTuple):
 
 
 class Writer:
-    """The thread. `turn` is held while something is written, where other processes write as well."""
+    """The thread that writes to one repository."""
 
     def __init__(
         self,
         repository: Repository,
         *,
-        turn: AbstractContextManager[object] | None = None,
         most_waiting: int = MOST_WAITING,
         most_together: int = MOST_TOGETHER,
     ) -> None:
-        self._group = repository if isinstance(repository, Grouping) else None
-        self._turn = turn or nullcontext()
+        self._repository = repository
         self._most_waiting = most_waiting
         self._most_together = most_together
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
@@ -99,19 +97,16 @@ class Writer:
         for number, one in enumerate(group):
             if (error := _failed(one.write.prepare)) is not None:
                 refused[number] = error
-        rest = [one.write.do for number, one in enumerate(group) if number not in refused]
-        written = iter(self._done(rest) if rest else ())
-        return [_outcome(one, refused[number] if number in refused else next(written)) for number, one in enumerate(group)]
+        plans = [one.write.plan for number, one in enumerate(group) if number not in refused]
+        found = iter(self._committed(plans) if plans else ())
+        return [_outcome(one, refused[number] if number in refused else next(found)) for number, one in enumerate(group)]
 
-    def _done(self, calls: list[Callable[[], Any]]) -> list[Any]:
-        """What each call has answered or raised; all that they have written is durable."""
+    def _committed(self, plans: list[Callable[[Repository], Planned[Any]]]) -> list[Any]:
+        """What each plan has answered or raised; everything that they drafted is durable."""
         try:
-            with self._turn:
-                if len(calls) == 1 or self._group is None:
-                    return [_result(call) for call in calls]
-                return self._group.together(calls)
-        except Exception as error:  # noqa: BLE001 - whoever waits is told
-            return [error] * len(calls)
+            return self._repository.commit_all(plans)
+        except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
+            return [error] * len(plans)
 
 
 def _groups(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
@@ -128,20 +123,16 @@ def _groups(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
         yield group
 
 
-def _result(call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except Exception as error:  # noqa: BLE001 - whoever waits is told
-        return error
-
-
 def _failed(call: Callable[[], object]) -> Exception | None:
-    found = _result(call)
-    return found if isinstance(found, Exception) else None
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - it becomes the answer
+        return error
+    return None
 
 
 def _outcome(one: _Waiting, found: Any) -> Outcome:
     try:
-        return one.future, one.write.answer(found), None
-    except Exception as error:  # noqa: BLE001 - whoever waits is told
+        return one.future, one.write.refuse(found) if isinstance(found, Exception) else found, None
+    except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
         return one.future, None, error

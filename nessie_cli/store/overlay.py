@@ -69,18 +69,12 @@ class Overlay:
         """See `View`."""
         return self._references[name] if name in self._references else self._base.reference(name)
 
-    def references(
-        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
-    ) -> list[StoredReference]:
+    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
         """See `View`."""
         changed = self._references
         more = None if limit is None else limit + len(changed)
         found = [one for one in self._base.references(kind, prefix, start, more) if one.name not in changed]
-        own = [
-            one
-            for one in changed.values()
-            if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start
-        ]
+        own = [one for one in changed.values() if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start]
         return sorted(found + own, key=lambda one: one.name)[:limit]
 
     def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:

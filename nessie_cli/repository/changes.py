@@ -1,0 +1,96 @@
+"""The changes that can be made to a repository: one value for each verb that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import CommitMeta, KeyBehavior, MergeBehavior, Operation, ReferenceType
+
+Revision = str | CommitSpec
+
+
+class MergeOptions(Struct, frozen=True):
+    """The options that merge and transplant share.
+
+    `meta` replaces the generated message. `behaviors` and `default_behavior` decide per key. `follow_renames` combines
+    a rename on one side with a change on the other. `unrelated` accepts the empty history as merge base.
+    `expected_hash` must be on the branch. `dry_run` writes nothing. `request_id` makes a repetition safe.
+    """
+
+    meta: CommitMeta | None = None
+    behaviors: Sequence[KeyBehavior] = ()
+    default_behavior: MergeBehavior = MergeBehavior.NORMAL
+    follow_renames: bool = False
+    unrelated: bool = False
+    expected_hash: str | None = None
+    dry_run: bool = False
+    request_id: str | None = None
+
+
+class Commit(Struct, frozen=True):
+    """Put one commit with these operations on a branch. `operations` may be a generator of millions."""
+
+    branch: str
+    operations: Iterable[Operation]
+    meta: CommitMeta
+    expected_hash: str | None = None
+    dry_run: bool = False
+
+
+class Merge(Struct, frozen=True):
+    """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents."""
+
+    branch: str
+    source: Revision
+    options: MergeOptions = MergeOptions()
+
+
+class Transplant(Struct, frozen=True):
+    """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
+
+    branch: str
+    commits: Sequence[str]
+    options: MergeOptions = MergeOptions()
+
+
+class CreateReference(Struct, frozen=True):
+    """Create a branch or tag at a hash."""
+
+    type: ReferenceType
+    name: str
+    target: str
+
+
+class AssignReference(Struct, frozen=True):
+    """Move a reference that is at `expected_hash` to another commit."""
+
+    name: str
+    target: str
+    expected_hash: str
+
+
+class RenameReference(Struct, frozen=True):
+    """Rename a reference that is at `expected_hash`."""
+
+    old: str
+    new: str
+    expected_hash: str
+
+
+class DeleteReference(Struct, frozen=True):
+    """Delete a reference that is at `expected_hash`."""
+
+    name: str
+    expected_hash: str
+
+
+class PutSettings(Struct, frozen=True):
+    """Set settings of the repository by name; None removes one."""
+
+    values: Mapping[str, str | None]
+
+
+Change = Commit | Merge | Transplant | CreateReference | AssignReference | RenameReference | DeleteReference | PutSettings

@@ -1,0 +1,193 @@
+"""A draft: a change worked out on one state of a repository, before anything of it is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct
+
+from nessie_cli.errors import NessieError, ReferenceConflict
+from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.commits import is_deletion
+from nessie_cli.kernel.forms import Commit, Id, Node, type_name
+from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import Conflict, Content, ContentKey, LogEntry, ReferenceType
+from nessie_cli.repository.changes import Change
+from nessie_cli.repository.reading import log_entry
+from nessie_cli.store.base import Write
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.base import Repository
+
+A = TypeVar("A")
+
+
+class ReferenceChange(Struct, frozen=True):
+    """One reference that a draft moves: the hashes before and after, None if it does not exist then."""
+
+    type: ReferenceType
+    name: str
+    before: str | None
+    after: str | None
+
+
+class KeyChange:
+    """One key that a draft changes. Types are known at once; contents are read when they are asked for."""
+
+    __slots__ = ("_after", "_before", "_objects", "key")
+
+    def __init__(self, objects: Objects, key: bytes, before: bytes | None, after: bytes | None) -> None:
+        self.key: ContentKey = decode_key(key)
+        self._objects = objects
+        self._before = before
+        self._after = None if after is None or is_deletion(after) else after
+
+    @property
+    def type_before(self) -> str | None:
+        """The type of the content before, None if there is none."""
+        return self._type(self._before)
+
+    @property
+    def type_after(self) -> str | None:
+        """The type of the content after, None if there is none."""
+        return self._type(self._after)
+
+    @property
+    def same_content(self) -> bool:
+        """Whether the content before and the content after have one content id."""
+        return self._before is not None and self._after is not None and self._before[1:17] == self._after[1:17]
+
+    @property
+    def before(self) -> Content | None:
+        """The content before, None if there is none. Costs a read."""
+        return self._content(self._before)
+
+    @property
+    def after(self) -> Content | None:
+        """The content after, None if there is none. Costs a read unless it is new."""
+        return self._content(self._after)
+
+    def _type(self, record: bytes | None) -> str | None:
+        return None if record is None else type_name(record, lambda: self._objects.contents([record])[0])
+
+    def _content(self, record: bytes | None) -> Content | None:
+        return None if record is None else self._objects.contents([record])[0]
+
+
+class Effect(Struct, frozen=True):
+    """What a draft would do, in the kernel's terms: key edits of the tree at `root`, and the parents of the new head.
+
+    If there are conflicts, `edits` are those of the source as if it had its way. `sources` are existing commits that
+    become reachable from the changed reference.
+    """
+
+    objects: Objects
+    root: Id = tree.EMPTY
+    edits: Mapping[bytes, bytes | None] = {}
+    parents: Sequence[Id] = ()
+    sources: Sequence[Id] = ()
+
+
+class Draft(Generic[A]):
+    """A change worked out on one state of a repository.
+
+    `write` makes it true; None if it changes nothing: a refusal, a dry run, a merge of what is merged already, or a
+    repetition of a request that was committed before (`repeated`). `exact` says whether committing the draft commits
+    exactly what it shows; a server without drafts may decide on a newer state.
+    """
+
+    def __init__(
+        self,
+        change: Change,
+        references: Sequence[ReferenceChange],
+        *,
+        answer: A | None = None,
+        refuse: Callable[[], NessieError] | None = None,
+        write: Write | None = None,
+        effect: Effect | None = None,
+        repeated: bool = False,
+        exact: bool = True,
+    ) -> None:
+        self.change = change
+        self.references = tuple(references)
+        self.write = write
+        self.repeated = repeated
+        self.exact = exact
+        self.effect = effect
+        self.open_view: Callable[[], Repository] | None = None
+        self._answer = answer
+        self._refuse = refuse
+
+    @cached_property
+    def refusal(self) -> NessieError | None:
+        """The error that prevents the change: conflicts, a protected branch, or input that does not fit the state."""
+        return None if self._refuse is None else self._refuse()
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is a refusal. Costs nothing; the error itself is made when it is asked for."""
+        return self._refuse is not None
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """All conflicts, as data."""
+        return self.refusal.conflicts if isinstance(self.refusal, ReferenceConflict) else ()
+
+    def answer(self) -> A:
+        """Returns what the verb answers once the draft is committed; raises the refusal."""
+        if self.refusal is not None:
+            raise self.refusal
+        assert self._answer is not None
+        return self._answer
+
+    @property
+    def head(self) -> str | None:
+        """The hash that the changed reference has afterwards; None if it is deleted or no reference changes."""
+        return self.references[-1].after if self.references else None
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The parents of the new head, if there is a new commit."""
+        return tuple(parent.hex() for parent in self.effect.parents) if self.effect else ()
+
+    @property
+    def decoded(self) -> Mapping[Id, Node | Commit]:
+        """The nodes and commits that the draft adds, decoded."""
+        return self.effect.objects.added if self.effect else {}
+
+    @property
+    def view(self) -> Repository:
+        """The repository as it will be, for reading."""
+        assert self.open_view is not None
+        return self.open_view()
+
+    def key_changes(self) -> Iterator[KeyChange]:
+        """Returns the changed keys. Costs O(keys · log of all keys), in little memory."""
+        if self.effect is None:
+            return
+        objects, edits = self.effect.objects, self.effect.edits
+        before = tree.get(objects, self.effect.root, edits)
+        for key, record in edits.items():
+            yield KeyChange(objects, key, before.get(key), record)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The existing commits that the draft makes reachable, with all their ancestors, from a reference."""
+        return tuple(source.hex() for source in self.effect.sources) if self.effect else ()
+
+    def new_commits(self, known: Sequence[str] = ()) -> Iterator[LogEntry]:
+        """Returns the commits that the draft makes reachable from a reference, newest first: `sources` and their ancestors.
+
+        Those that the reference reached before are left out, and those reachable from the hashes `known`. Costs a read
+        for each commit.
+        """
+        if self.effect is None:
+            return
+        objects = self.effect.objects
+        before = [reference.before for reference in self.references if reference.before is not None]
+        excluded = list(objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *known)]))
+        for id_, commit in history.reachable(objects, self.effect.sources, excluded):
+            yield log_entry(objects, id_, commit, operations=True)

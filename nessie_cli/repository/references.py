@@ -1,0 +1,159 @@
+"""The verbs that create, assign, rename and delete references of the embedded repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, ReferenceMoved
+from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, check_new_reference_name
+from nessie_cli.repository import protection
+from nessie_cli.repository.changes import AssignReference, Change, CreateReference, DeleteReference, RenameReference
+from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.requests import Recorded, Submission, check_same, digest, recorded
+from nessie_cli.repository.revisions import as_reference, reference_not_found
+from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
+from nessie_cli.store.base import Basis, StoredReference, Write
+
+Refuse = Callable[[], NessieError] | None
+
+
+def create(at: Snapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
+    """Draft a new branch or tag at a hash."""
+    check_new_reference_name(change.name)
+    if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
+        raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
+    basis = at.view.basis(change.name, submission.request_id)
+    if (again := _repeated(at, change, basis)) is not None:
+        return again
+    target = at.revisions.commit_id(change.target)
+    new = StoredReference(change.name, change.type, target)
+    if basis.reference is not None:
+        return _refused(change, basis.reference, lambda: already_exists(change.name), _reaching(at, target))
+    return _move(at, change, submission, [(new, None, target)], operation="create", answer=new)
+
+
+def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
+    """Draft a move of a reference that is at `expected_hash` to another commit."""
+    name = at.branch_name(change.name)
+    basis = at.view.basis(name, submission.request_id)
+    if (again := _repeated(at, change, basis)) is not None:
+        return again
+    found = _existing(name, basis)
+    _check_expected(found, change.expected_hash)
+    target = at.revisions.commit_id(change.target)
+    settings = basis.settings.values
+    refuse = protection.refusal(settings, name, protection.MERGE_ONLY, "it changes only by merges", found.kind)
+    if refuse is None and not at.ancestry.is_ancestor(found.target, target):
+        refuse = protection.refusal(settings, name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD", found.kind)
+    if refuse is not None:
+        return _refused(change, found, refuse, _reaching(at, target))
+    assigned = StoredReference(name, found.kind, target)
+    return _move(at, change, submission, [(assigned, found.target, target)], operation="assign", answer=assigned, basis=basis)
+
+
+def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
+    """Draft another name for a reference, in one write."""
+    check_new_reference_name(change.new)
+    name = at.branch_name(change.old)
+    basis = at.view.basis(name, submission.request_id)
+    if (again := _repeated(at, change, basis)) is not None:
+        return again
+    found = _existing(name, basis)
+    _check_expected(found, change.expected_hash)
+    _refuse_default(at, name, "renamed")
+    refuse = protection.refusal(basis.settings.values, name, protection.NO_DELETE, "it cannot be renamed", found.kind)
+    if refuse is None and at.view.reference(change.new) is not None:
+        refuse = lambda: already_exists(change.new)  # noqa: E731 - as the line above, a maker of an error
+    if refuse is not None:
+        return _refused(change, found, refuse, _reaching(at, found.target))
+    renamed = StoredReference(change.new, found.kind, found.target)
+    moves = [(renamed, None, found.target), (found, found.target, None)]
+    return _move(at, change, submission, moves, operation="rename", answer=renamed, basis=basis)
+
+
+def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
+    """Draft the deletion of a reference that is at `expected_hash`; answers what it was."""
+    name = at.branch_name(change.name)
+    basis = at.view.basis(name, submission.request_id)
+    if (again := _repeated(at, change, basis)) is not None:
+        return again
+    found = _existing(name, basis)
+    _refuse_default(at, name, "deleted")
+    refuse = protection.refusal(basis.settings.values, name, protection.NO_DELETE, "it cannot be deleted", found.kind)
+    if refuse is not None:
+        return _refused(change, found, refuse)
+    _check_expected(found, change.expected_hash)
+    return _move(at, change, submission, [(found, found.target, None)], operation="delete", answer=found, basis=basis)
+
+
+def _move(
+    at: Snapshot,
+    change: Change,
+    submission: Submission,
+    moves: Sequence[tuple[StoredReference, Id | None, Id | None]],
+    *,
+    operation: str,
+    answer: StoredReference,
+    basis: Basis | None = None,
+) -> Draft[Reference]:
+    """The draft of some moves. With `basis` they depend on the settings that it read."""
+    maker = WriteMaker(at.context, submission, operation)
+    made = [maker.move(*move) for move in moves]
+    targets = [move.after for move in made if move.after is not None and move.after != NO_COMMIT]
+    write = Write(
+        request=maker.request(lambda: digest(change), made),
+        moves=made,
+        required=targets,
+        settings_version=None if basis is None else basis.settings.version,
+    )
+    effect = Effect(at.objects, sources=targets)
+    return Draft(change, reference_changes(made), answer=as_reference(answer), write=write, effect=effect)
+
+
+def _reaching(at: Snapshot, target: Id) -> Effect:
+    return Effect(at.objects, sources=[target])
+
+
+def _refused(change: Change, found: StoredReference, refuse: Callable[[], NessieError], effect: Effect | None = None) -> Draft[Reference]:
+    return Draft(change, [unmoved(found)], refuse=refuse, effect=effect)
+
+
+def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | None:
+    if basis.request is None:
+        return None
+    check_same(basis.request, at.context.who, digest(change))
+    done = recorded(at.view, basis.request)
+    return Draft(change, reference_changes(done.moves), answer=_reference_of(done), repeated=True)
+
+
+def _reference_of(done: Recorded) -> Reference:
+    """What a recorded request answered: the reference as it was afterwards, or before it was deleted."""
+    move = next((one for one in done.moves if one.after is not None), done.moves[-1])
+    target = move.before if move.after is None else move.after
+    assert target is not None
+    return Reference(ReferenceType(move.kind), move.name, target.hex())
+
+
+def _existing(name: str, basis: Basis) -> StoredReference:
+    if basis.reference is None:
+        raise reference_not_found(name)
+    return basis.reference
+
+
+def _refuse_default(at: Snapshot, name: str, what: str) -> None:
+    if name == at.default_branch:
+        raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
+
+
+def _check_expected(found: StoredReference, expected_hash: str) -> None:
+    if found.target.hex() != expected_hash.lower():
+        text = f"named-reference '{found.name}' is not at expected hash '{expected_hash}', but at '{found.target.hex()}'"
+        conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
+        raise ReferenceMoved(f"N{text[1:]}.", [conflict], reference=found.name, head=found.target.hex(), expected_hash=expected_hash)
+
+
+def already_exists(name: str) -> AlreadyExists:
+    """The error for a new reference whose name is taken."""
+    return AlreadyExists(f"Named reference '{name}' already exists.", name)

@@ -1,0 +1,127 @@
+"""Request ids: how a change that is submitted twice happens once.
+
+A client that lost an answer submits the same change again under the same id. The store commits an id at most once and
+records with it who used it, a digest of the change, and the moves from which a repetition is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct, msgpack
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.committing import Batch
+from nessie_cli.kernel.objects import Objects, Values
+from nessie_cli.model import Operation
+from nessie_cli.model.progress import Progress
+from nessie_cli.repository.changes import Change
+from nessie_cli.repository.context import Context
+from nessie_cli.store.base import Request, View
+
+_DIGEST = 16
+_encode = msgpack.Encoder(enc_hook=str, order="deterministic").encode
+
+
+class RecordedMove(Struct, frozen=True, array_like=True):
+    """A reference that a request moved."""
+
+    name: str
+    kind: str
+    before: bytes | None
+    after: bytes | None
+
+
+class Recorded(Struct, frozen=True, array_like=True):
+    """What a request did: its verb, the references that it moved, and the settings that it replaced."""
+
+    operation: str
+    moves: tuple[RecordedMove, ...] = ()
+    settings: Mapping[str, str | None] = {}
+
+
+_decode = msgpack.Decoder(Recorded).decode
+
+
+def encode_result(done: Recorded) -> bytes:
+    """What the store records of a request, for `recorded`."""
+    return msgpack.encode(done)
+
+
+class Submission:
+    """One submission of one change, over all its drafts.
+
+    `request_id` is the id that the client chose, or None. New content ids stay the same over all drafts, and operations
+    are read once.
+    """
+
+    def __init__(self, request_id: str | None = None) -> None:
+        self.given = request_id is not None
+        self._id = request_id
+        self._content_ids: Mapping[bytes, bytes] = {}
+        self._operations: Iterable[Operation] | None = None
+        self._batch: Batch | None = None
+        self._values: Values = ({}, {})
+
+    @property
+    def request_id(self) -> str:
+        """The id that the client chose; empty if there is none."""
+        return self._id if self.given and self._id is not None else ""
+
+    def write_id(self, context: Context) -> str:
+        """The id that the write gets: every write has one, so that its outcome can be looked up."""
+        if self._id is None:
+            self._id = context.random(8).hex()
+        return self._id
+
+    def batch(self, objects: Objects, operations: Iterable[Operation], progress: Progress | None) -> Batch:
+        """The operations, read and checked once; `objects` holds their values afterwards."""
+        if self._batch is None or self._operations is not operations:
+            self._batch = Batch(objects, operations, progress)
+            self._operations, self._values = operations, objects.values()
+        else:
+            objects.add_values(self._values)
+        return self._batch
+
+    def content_ids(self, context: Context) -> Callable[[bytes], bytes]:
+        """The function that gives new content ids: to a key the same as in the drafts before."""
+        known = self._content_ids
+
+        def content_id(key: bytes) -> bytes:
+            return known.get(key) or context.new_content_id()
+
+        return content_id
+
+    def remember_content_ids(self, added: Mapping[bytes, bytes]) -> None:
+        """Keep the content ids that a draft gave."""
+        self._content_ids = added
+
+
+def digest(change: Change) -> bytes:
+    """A digest of a change without operations: what tells two uses of one request id apart."""
+    return sha256(_encode((type(change).__name__, change))).digest()[:_DIGEST]
+
+
+def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
+    """The digest of a commit: of where it goes, its metadata and its operations in their order."""
+    hasher = sha256(_encode(("Commit", branch, about)))
+    for item in batch.changes.items():
+        hasher.update(_encode(item))
+    return hasher.digest()[:_DIGEST]
+
+
+def recorded(view: View, request: Request) -> Recorded:
+    """What a committed request did. One without a result is found in the reflog, at the cost of reading it."""
+    if request.result:
+        return _decode(request.result)
+    rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
+    moves = tuple(RecordedMove(move.name, move.kind, move.before, move.after) for move in rows)
+    return Recorded(rows[-1].operation if rows else "", moves)
+
+
+def check_same(request: Request, caller: str, digest_: bytes) -> None:
+    """Raise `InvalidInput` unless a recorded request is the one that is submitted again."""
+    if request.digest and (request.caller != caller or request.digest != digest_):
+        raise InvalidInput(f"request id {request.id!r} was used for another request; use a new id for each request")

@@ -1,0 +1,31 @@
+"""The verb that sets settings of the embedded repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.repository import protection
+from nessie_cli.repository.changes import PutSettings
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.requests import Submission, check_same, digest, recorded
+from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.writes import WriteMaker
+from nessie_cli.store.base import Write
+
+
+def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> Draft[Mapping[str, str | None]]:
+    """Draft a change of settings; answers their previous values."""
+    for name, value in change.values.items():
+        if not name or name.startswith("."):
+            raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
+        protection.check_setting(name, value)
+    request = at.view.request(submission.request_id) if submission.given else None
+    if request is not None:
+        check_same(request, at.context.who, digest(change))
+        return Draft(change, [], answer=recorded(at.view, request).settings, repeated=True)
+    settings = at.view.settings()
+    previous = {name: settings.values.get(name) for name in change.values}
+    maker = WriteMaker(at.context, submission, "settings")
+    write = Write(request=maker.request(lambda: digest(change), (), previous), settings=change.values, settings_version=settings.version)
+    return Draft(change, [], answer=previous, write=write)

@@ -1,0 +1,102 @@
+"""What verbs draft on: a view of the store, with everything that they read through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nessie_cli.errors import CommitNotFound, InvalidInput
+from nessie_cli.kernel import history
+from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
+from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.model import CommitMeta, Reference, ReferenceType
+from nessie_cli.repository.context import Context
+from nessie_cli.repository.reading import last_change
+from nessie_cli.repository.revisions import Revisions, reference_not_found
+from nessie_cli.store.base import StoredObject, StoredReference, View
+
+if TYPE_CHECKING:
+    from nessie_cli.kernel.lineage import Lineages
+
+PutEarly = Callable[[list[StoredObject]], None]
+"""Stores objects that no reference needs yet."""
+
+_BRANCH, _NODE = ReferenceType.BRANCH, Kind.NODE  # looking a member up takes longer than a comparison
+
+
+class Snapshot:
+    """A view of a store, and how to read and draft on it. `put_early` stores the objects of a large load."""
+
+    def __init__(self, view: View, cache: Decoded, context: Context, default_branch: str, put_early: PutEarly) -> None:
+        self.view = view
+        self.cache = cache
+        self.context = context
+        self.default_branch = default_branch
+        self.objects = Objects(view.get, cache, written_before=view.written_before)
+        self.revisions = Revisions(view, self.objects, default_branch)
+        self._put_early = put_early
+
+    @cached_property
+    def ancestry(self) -> Lineages:
+        """Answers questions about ancestors, and remembers what it read for them."""
+        from nessie_cli.kernel.lineage import Lineages
+
+        return Lineages(self.objects, self.view.find_indexed)
+
+    def branch_name(self, name: str) -> str:
+        """A reference name as given, where `-` stands for the default branch."""
+        return self.default_branch if name == "-" else name
+
+    def drafting_objects(self, *, spill: bool = False) -> Objects:
+        """Objects that collect what a draft adds. With `spill` a large draft is stored early."""
+        return Objects(self.view.get, self.cache, self._spill if spill else None)
+
+    def _spill(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
+        self._put_early(stored_objects(pending))
+
+    def last_change(self, objects: Objects, commit: Id, key: bytes) -> CommitMeta | None:
+        """The newest commit along first parents with an operation on a key."""
+        return last_change(objects, self.view.find_indexed, commit, key)
+
+
+def stored_objects(pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}) -> list[StoredObject]:
+    """The objects of a draft as a store takes them, each after those that it refers to."""
+    # Nodes are little but ids and hashes, which hardly compress, and every commit writes some.
+    return [StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE) for id_, (kind, data) in pending.items()]
+
+
+def existing_branch(name: str, found: StoredReference | None, verb: str) -> StoredReference:
+    """What was found under a name, if it is a branch; raises if it is nothing or a tag."""
+    if found is None:
+        raise reference_not_found(name)
+    if found.kind != _BRANCH:
+        raise InvalidInput(f"Reference to {verb} into must be a branch.")
+    return found
+
+
+def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
+    """The expected hash as an id, HEAD if there is none; raises `CommitNotFound` unless it is on the branch."""
+    if hash_ is None:
+        return branch.target
+    id_ = _parse_hash(hash_)
+    if id_ in (branch.target, NO_COMMIT):
+        return id_
+    if objects.find_commit(id_) is None or not history.on_first_parents(objects, id_, branch.target):
+        raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_)
+    return id_
+
+
+def _parse_hash(text: str) -> Id:
+    try:
+        id_ = bytes.fromhex(text)
+    except ValueError:
+        id_ = b""
+    if not id_:
+        raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {text!r}")
+    return id_
+
+
+def branch_at(name: str, head: Id) -> Reference:
+    """A branch at a commit."""
+    return Reference(_BRANCH, name, head.hex())

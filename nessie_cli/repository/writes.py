@@ -1,0 +1,82 @@
+"""Making the `Write` of a draft: its objects, moves and settings, and the requirements that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import ReferenceType
+from nessie_cli.repository.context import Context
+from nessie_cli.repository.draft import ReferenceChange
+from nessie_cli.repository.requests import Recorded, RecordedMove, Submission, encode_result
+from nessie_cli.repository.snapshot import stored_objects
+from nessie_cli.store.base import Move, Request, StoredReference, Write
+
+Digest = Callable[[], bytes]
+"""Gives the digest of a change. Called only if the client chose the request id."""
+
+
+class WriteMaker:
+    """Makes the write of one draft. All of its moves and its request have one time."""
+
+    def __init__(self, context: Context, submission: Submission, operation: str) -> None:
+        self._who = context.who
+        self._submission = submission
+        self._operation = operation
+        self._time = context.clock()
+        self._id = submission.write_id(context)
+
+    def move(self, reference: StoredReference, before: Id | None, after: Id | None) -> Move:
+        """A move of a reference, with its reflog entry."""
+        return Move(reference.name, reference.kind, before, after, self._time, self._who, self._operation, "", self._id)
+
+    def request(self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}) -> Request:
+        """The record of the request. An id that no client knows needs no digest and no result."""
+        if not self._submission.given:
+            return Request(self._id, "", b"", b"", self._time)
+        done = Recorded(self._operation, tuple(RecordedMove(one.name, one.kind, one.before, one.after) for one in moves), settings)
+        return Request(self._id, self._who, digest(), encode_result(done), self._time)
+
+
+def branch_write(
+    context: Context,
+    submission: Submission,
+    operation: str,
+    objects: Objects,
+    *,
+    branch: StoredReference,
+    head: Id,
+    digest: Digest,
+    settings_version: int,
+    required: Sequence[Id] = (),
+) -> Write:
+    """The write that moves a branch to a commit that `objects` hold."""
+    maker = WriteMaker(context, submission, operation)
+    moves = [maker.move(branch, branch.target, head)]
+    return Write(
+        request=maker.request(digest, moves),
+        objects=stored_objects(objects.pending, objects.marks),
+        moves=moves,
+        required=required,
+        settings_version=settings_version,
+    )
+
+
+def reference_changes(moves: Sequence[Move | RecordedMove]) -> list[ReferenceChange]:
+    """Moves as callers see them."""
+    return [
+        ReferenceChange(
+            ReferenceType(one.kind),
+            one.name,
+            None if one.before is None else one.before.hex(),
+            None if one.after is None else one.after.hex(),
+        )
+        for one in moves
+    ]
+
+
+def unmoved(reference: StoredReference) -> ReferenceChange:
+    """A reference that a draft concerns and does not move."""
+    target = reference.target.hex()
+    return ReferenceChange(ReferenceType(reference.kind), reference.name, target, target)

@@ -1,0 +1,181 @@
+"""The authorization policy of writes: which changes a caller may make.
+
+A policy decides twice. `before` decides on the change alone, before anything is looked up, so that a refusal reveals
+nothing. `on` decides on the draft, before its conflicts are reported: what is checked is exactly what is committed, the
+commits that become reachable included. The operations and their names are the original's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import structs
+
+from nessie_cli.errors import MergeConflict
+from nessie_cli.model import Delete, LogEntry, MergeResult, Operation, Put
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
+)
+from nessie_cli.repository.draft import Draft, KeyChange
+from nessie_cli.server import rules
+from nessie_cli.server.guarded_reading import GuardedReading, config_type
+from nessie_cli.server.rights import Rights
+
+
+class Policy:
+    """Decides on the changes of one request. `reading` is the repository as its caller may read it."""
+
+    def __init__(self, rights: Rights, reading: GuardedReading, default_branch: str) -> None:
+        self._rights = rights
+        self._reading = reading
+        self._default_branch = default_branch
+
+    def before(self, change: Change) -> None:
+        """Raise `NotAllowed` if the caller may not ask for a change, whatever the repository holds."""
+        require = self._rights.require
+        if isinstance(change, Commit):
+            self._require_commit(change.branch)
+            for operation in change.operations:
+                self._require_operation(self._name(change.branch), operation)
+        elif isinstance(change, Merge | Transplant):
+            self._require_commit(change.branch)
+            self._source_of(change)
+        elif isinstance(change, CreateReference):
+            require(rules.CREATE_REFERENCE, change.name)
+            self._source_of(change)
+        elif isinstance(change, AssignReference):
+            require(rules.VIEW_REFERENCE, self._name(change.name))
+            require(rules.ASSIGN_REFERENCE_TO_HASH, self._name(change.name))
+            self._source_of(change)
+        elif isinstance(change, RenameReference):
+            require(rules.VIEW_REFERENCE, self._name(change.old))
+            require(rules.CREATE_REFERENCE, change.new)
+            require(rules.DELETE_REFERENCE, self._name(change.old))
+        elif isinstance(change, DeleteReference):
+            require(rules.VIEW_REFERENCE, self._name(change.name))
+            require(rules.DELETE_REFERENCE, self._name(change.name))
+        else:
+            self._require_settings(change)
+
+    def on(self, draft: Draft[Any]) -> None:
+        """Raise `NotAllowed` if the caller may not make what was drafted, or may not see what was committed before."""
+        if draft.repeated:
+            for reference in draft.references:
+                self._rights.require(rules.VIEW_REFERENCE, reference.name)
+                self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, reference.name)
+            return
+        change = draft.change
+        through = self._source_of(change)
+        if through:
+            self._require_readable(through, self._new_commits(draft, through))
+        if isinstance(change, Commit | Merge | Transplant):
+            branch = self._name(change.branch)
+            for key in draft.key_changes():
+                if through:
+                    self._require_source(through, key)
+                for operation, type_ in _needed(key):
+                    self._rights.require(operation, branch, key.key, type_)
+
+    def shown(self, change: Change, answer: Any) -> Any:
+        """An answer with those keys of a merge that the caller may know on one of the two sides."""
+        if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
+            return answer
+        sides = (self._source_of(change), self._name(change.branch))
+        may = self._rights.may_somehow
+        known = [one for one in answer.details if any(may(rules.READ_CONTENT_KEY, side, one.key) for side in sides)]
+        return structs.replace(answer, details=tuple(known))
+
+    def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:
+        """A conflict with those keys in its result that the caller may know."""
+        return MergeConflict(conflict.message, conflict.conflicts, self.shown(change, conflict.result))
+
+    # -- what is asked --
+
+    def _name(self, name: str) -> str:
+        """The name that rules speak of: `-` is the default branch."""
+        return self._default_branch if name == "-" else name
+
+    def _require_commit(self, branch: str) -> None:
+        self._rights.require(rules.VIEW_REFERENCE, self._name(branch))
+        self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, self._name(branch))
+
+    def _require_operation(self, branch: str, operation: Operation) -> None:
+        """What an operation needs whatever is under its key: no conflict tells of a key that is none of the caller's business."""
+        key = operation.key
+        if isinstance(operation, Put):
+            type_ = operation.content.type_name
+            if not self._rights.may(rules.UPDATE_ENTITY, branch, key, type_):
+                self._rights.require(rules.CREATE_ENTITY, branch, key, type_)
+            return
+        needed = rules.DELETE_ENTITY if isinstance(operation, Delete) else rules.READ_CONTENT_KEY
+        if not self._rights.may_somehow(needed, branch, key):
+            raise self._rights.refusal(needed, branch, key)
+
+    def _require_settings(self, change: PutSettings) -> None:
+        for name in change.values:
+            self._rights.require(rules.UPDATE_REPOSITORY_CONFIG, config=config_type(name))
+
+    def _source_of(self, change: Change) -> str:
+        """The reference through which the caller sees what a change brings; empty if it brings nothing from elsewhere.
+
+        Raises `NotAllowed` if the caller does not see it.
+        """
+        if isinstance(change, Merge):
+            return self._reading.seen(change.source)
+        if isinstance(change, Transplant):
+            # The history of the commits is copied, so the caller has to be allowed to list it.
+            return [self._reading.listed(f"@{commit}") for commit in change.commits][-1] if change.commits else ""
+        if isinstance(change, CreateReference | AssignReference):
+            return self._reading.seen(f"@{change.target}")
+        return ""
+
+    def _require_source(self, through: str, change: KeyChange) -> None:
+        """Whether what a merge brings may be read where it comes from. A key that the caller may not know is not named."""
+        if change.type_after is not None:
+            operation, type_ = rules.READ_ENTITY_VALUE, change.type_after
+        else:
+            operation, type_ = rules.READ_CONTENT_KEY, change.type_before or ""
+        if not self._rights.may(operation, through, change.key, type_):
+            named = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, change.key)
+            raise self._rights.refusal(operation, through, change.key if named else None)
+
+    def _new_commits(self, draft: Draft[Any], through: str) -> Iterable[LogEntry]:
+        """The commits that become reachable, but those that were read to the end for an earlier draft of this caller."""
+        yield from draft.new_commits(self._rights.readable_heads(through))
+        self._rights.remember_readable(through, draft.sources)
+
+    def _require_readable(self, through: str, commits: Iterable[LogEntry]) -> None:
+        """Who makes commits reachable must be allowed to read, at the source, every content that they changed."""
+        may = self._rights.may
+        for commit in commits:
+            for operation in commit.operations or ():
+                if isinstance(operation, Put):
+                    type_ = operation.content.type_name
+                    readable = may(rules.READ_CONTENT_KEY, through, operation.key, type_) and may(
+                        rules.READ_ENTITY_VALUE, through, operation.key, type_
+                    )
+                else:
+                    readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, operation.key)
+                if not readable:
+                    raise self._rights.refusal(rules.READ_ENTITY_VALUE, through)
+
+
+def _needed(change: KeyChange) -> list[tuple[str, str]]:
+    """The operations that must be allowed for a change of a key, each with the content type."""
+    before, after = change.type_before, change.type_after
+    if after is None:
+        return [(rules.DELETE_ENTITY, before or "")]
+    if before is None:
+        return [(rules.CREATE_ENTITY, after)]
+    if change.same_content and before == after:
+        return [(rules.UPDATE_ENTITY, after)]
+    return [(rules.DELETE_ENTITY, before), (rules.CREATE_ENTITY, after)]
