@@ -184,9 +184,7 @@ class View(Protocol):
     def reference(self, name: str) -> StoredReference | None:
         """Returns one reference, or None."""
 
-    def references(
-        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
-    ) -> list[StoredReference]:
+    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
         """Returns references in the order of their names (by code point), as one consistent state.
 
         They are limited to one kind, to names that begin with `prefix`, and to names from `start` on (inclusive).

@@ -36,7 +36,8 @@ class Overlay:
         self._moves += write.moves
         self._settings |= write.settings
         self._settings_changes += bool(write.settings)
-        self._requests[write.request.id] = write.request
+        if write.request.id:
+            self._requests[write.request.id] = write.request
 
     # -- objects --
 
@@ -69,18 +70,12 @@ class Overlay:
         """See `View`."""
         return self._references[name] if name in self._references else self._base.reference(name)
 
-    def references(
-        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
-    ) -> list[StoredReference]:
+    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
         """See `View`."""
         changed = self._references
         more = None if limit is None else limit + len(changed)
         found = [one for one in self._base.references(kind, prefix, start, more) if one.name not in changed]
-        own = [
-            one
-            for one in changed.values()
-            if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start
-        ]
+        own = [one for one in changed.values() if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start]
         return sorted(found + own, key=lambda one: one.name)[:limit]
 
     def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
@@ -110,5 +105,5 @@ class Overlay:
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
         found = self._base.basis(name, request_id)
-        reference = self._references[name] if name in self._references else found.reference
+        reference = self._references.get(name, found.reference)
         return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id) or found.request)
