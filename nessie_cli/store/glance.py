@@ -59,12 +59,12 @@ class Glance:
 
     def get(self, id_: bytes) -> bytes | None:
         """The raw bytes of an object."""
-        for (blob,) in self._rows("SELECT data FROM objects WHERE id = ?", (id_,)):
+        for kind, blob in self._rows("SELECT kind, packed FROM objects WHERE id = ?", (id_,)):
             if blob[0] == _RAW:
                 return bytes(blob[_HEADER:])
             from nessie_cli.store.codec import unpack
 
-            return unpack(blob)
+            return unpack(id_, kind, blob)
         return None
 
     def setting(self, name: str) -> str | None:

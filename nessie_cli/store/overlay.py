@@ -36,7 +36,8 @@ class Overlay:
         self._moves += write.moves
         self._settings |= write.settings
         self._settings_changes += bool(write.settings)
-        self._requests[write.request.id] = write.request
+        if write.request.id:
+            self._requests[write.request.id] = write.request
 
     # -- objects --
 
@@ -104,5 +105,5 @@ class Overlay:
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
         found = self._base.basis(name, request_id)
-        reference = self._references[name] if name in self._references else found.reference
+        reference = self._references.get(name, found.reference)
         return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id) or found.request)

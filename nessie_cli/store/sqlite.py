@@ -1,7 +1,8 @@
 """The embedded store: one SQLite file in WAL mode, for all threads and processes of one machine.
 
-Readers never wait. Writers take the write lock at the start of their transaction (BEGIN IMMEDIATE), so a compare-and-swap cannot be lost to a
-deadlock; they wait for each other up to `PATIENCE` seconds. What has been acknowledged is on the disk (synchronous=FULL).
+Readers never wait. Writers take the write lock at the start of their transaction (BEGIN IMMEDIATE), so a compare-and-swap
+cannot be lost to a deadlock. They wait for each other up to `PATIENCE` seconds. An acknowledged write is on the disk
+(synchronous=FULL).
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -15,49 +16,79 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import apsw
 
-from nessie_cli.errors import DamagedObject, StoreUnavailable
-from nessie_cli.store.base import STORE_FORMAT, DamagedId, Done, Move, ReflogRow, Stale, StoredObject, StoredReference, Write
-from nessie_cli.store.codec import pack, unpack
-from nessie_cli.store.sqlite_errors import failure
+from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreUnavailable
+from nessie_cli.store.base import (
+    LEASE,
+    STORE_FORMAT,
+    Basis,
+    DamagedId,
+    Done,
+    Outcome,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    Write,
+)
+from nessie_cli.store.codec import unpack
+from nessie_cli.store.decision import Needs
+from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put
+from nessie_cli.store.sqlite_errors import failure, reason
+from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
+from nessie_cli.store.sqlite_rows import (
+    BASIS,
+    REFERENCE,
+    REFLOG,
+    REQUEST,
+    SETTINGS,
+    DamagedRow,
+    Row,
+    basis_of,
+    reference_of,
+    reflog_row_of,
+    request_of,
+    settings_of,
+)
 from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, open_session
-from nessie_cli.store.sqlite_session import PATIENCE, Session, connect
+from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, registry
 
 if TYPE_CHECKING:
     from nessie_cli.store.sqlite_watch import Watch
 
-REFRESH_AFTER = 3600
-"""An existing object that is written again becomes young only when it is older than this many seconds: most writes of an object that
-exists then touch no page. The grace period of a cleaner has to be longer."""
-
-Row = tuple[bytes, int, int, bytes]
-"""Of the table of objects: id, kind, when it was last written in seconds since 1970, packed bytes."""
+_T = TypeVar("_T")
+_ERRORS = (apsw.Error, UnicodeDecodeError, DamagedRow)
+_DONE = Done()
 
 _FEW = 3  # up to here single look-ups are faster than one statement with an array
 _SPREAD = 16  # rows that are passed over for each object of one kind that is looked for
 _BATCH = 20_000  # objects per transaction of a large load: other writers get their turn, and the log file stays small
 _SCAN = 250  # objects per statement of a scan, so that no read transaction stays open while the caller works
+_NAP = 0.002  # seconds between two looks at a lease
 _LAST = 2**63 - 1
 _SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
 
-_GET = "SELECT data FROM objects WHERE id = ?"
-_GET_MANY = "SELECT id, data FROM carray(?) JOIN objects ON id = value"
-_BEFORE = """WITH this AS (SELECT rowid AS place FROM objects WHERE id = ?)
-SELECT CAST(id AS BLOB), CAST(data AS BLOB) FROM objects, this
-WHERE objects.rowid BETWEEN place - ? AND place AND kind = ? ORDER BY objects.rowid DESC LIMIT ?"""
-_PUT = "INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
-_REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
-_MARK = "INSERT OR IGNORE INTO marks (mark, object) SELECT ?, rowid FROM objects WHERE id = ?"
-_MARKED = """SELECT object, id FROM marks JOIN objects ON objects.rowid = object WHERE mark = ? AND object < ?
-ORDER BY mark, object DESC LIMIT ?"""
-_REFERENCE = "SELECT name, kind, target FROM refs WHERE name = ?"
-_STANDING = "SELECT name, value, NULL FROM settings UNION ALL SELECT name, kind, target FROM refs WHERE name = ?"
-_LOG = """INSERT INTO reflog (name, kind, before, after, time, who, operation, message, request_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_LOG_ROWS = "SELECT number, name, kind, before, after, time, who, operation, message, request_id FROM reflog"
+_GET = "SELECT kind, packed FROM objects WHERE id = ?"
+_GET_MANY = "SELECT value, kind, packed FROM carray(?) JOIN objects ON id = value"
+_BEFORE = """WITH this AS (SELECT number AS place FROM objects WHERE id = ?)
+SELECT CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects, this
+WHERE objects.number BETWEEN place - ? AND place AND kind = ? ORDER BY objects.number DESC LIMIT ?"""
+_INDEXED = """SELECT object, id FROM object_index JOIN objects ON number = object WHERE entry = ? AND object < ?
+ORDER BY entry, object DESC LIMIT ?"""
+_INDEX_AFTER = """SELECT entry, object, id FROM object_index JOIN objects ON number = object
+WHERE (entry, object) > (?, ?) ORDER BY entry, object LIMIT ?"""
+_SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects
+WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
+# The highest number stays in use, so no number is used twice.
+_DELETE = "DELETE FROM objects WHERE id = ? AND written < ? AND number < (SELECT max(number) FROM objects)"
+_SWEEP_INDEX = "DELETE FROM object_index WHERE object NOT IN (SELECT number FROM objects)"
+# Any committed change, after which SQLite's log file holds nothing of a transaction that failed before it.
+_TOUCH = "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
 
 
 def open_sqlite(
@@ -68,7 +99,7 @@ def open_sqlite(
     format_: int = STORE_FORMAT,
     migrations: Migrations = MIGRATIONS,
 ) -> SQLiteStore:
-    """Open an existing store; one of an older format is migrated first. A writer waits at most `patience` seconds for the others.
+    """Opens an existing store; one of an older format is migrated first. A writer waits at most `patience` seconds.
 
     Raises `StoreNotFound`, `UnsupportedFormat` (a newer format, or no store at all), `StoreUnavailable`.
     """
@@ -77,17 +108,13 @@ def open_sqlite(
 
 
 def create_sqlite(path: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> SQLiteStore:
-    """Open a store, making an empty one where there is no file; two processes may do so at once. Raises what `open_sqlite` raises."""
+    """Opens a store, and creates it if there is no file; two processes may do so at once. Raises what `open_sqlite` raises."""
     create_file(os.path.abspath(path))
     return open_sqlite(path, clock=clock, patience=patience)
 
 
 class SQLiteStore:
-    """A `Store` in one SQLite file, opened by `open_sqlite` or `create_sqlite`. Each thread has its own connection.
-
-    Inside `exclusive`, the answer `Done` of a write means: done if the block ends without an exception. When one leaves the block, everything
-    that was written inside is rolled back.
-    """
+    """A `Store` in one SQLite file, opened by `open_sqlite` or `create_sqlite`. Each thread has its own connection."""
 
     def __init__(self, path: str, session: Session, clock: Callable[[], float], patience: float) -> None:
         # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
@@ -105,35 +132,33 @@ class SQLiteStore:
         """The URL that opens this store again, from any working directory."""
         return f"sqlite:///{self._path}"
 
-    # -- objects -----------------------------------------------------------------------------------------------------------------
+    # -- objects --
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The raw bytes of those objects that exist. Cost about 10 microseconds for one, less per object for many."""
+        """See `View`. Costs about 10 microseconds for one object, less per object for many."""
         if len(ids) > _FEW:
-            blobs = dict(self._rows(_GET_MANY, (apsw.carray(tuple(ids)),)))
+            rows = self._rows(_GET_MANY, (apsw.carray(tuple(ids)),))
         else:
-            blobs = {id_: rows[0][0] for id_ in ids if (rows := self._rows(_GET, (id_,)))}
-        for id_, blob in blobs.items():
+            rows = [(id_, *row) for id_ in ids for row in self._rows(_GET, (id_,))]
+        found = {}
+        for id_, kind, blob in rows:
             try:
-                blobs[id_] = unpack(blob)
-            except (ValueError, TypeError) as error:
+                found[id_] = unpack(id_, kind, blob)
+            except (ValueError, TypeError, OverflowError) as error:
                 raise DamagedObject(f"store {self._path}: object {id_.hex()} is damaged: {error}", id_.hex()) from None
-        return blobs
+        return found
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """An object and some written before it. Cost about half of what `get` takes for as many, if every fifth row is of this kind."""
+        """See `View`. Costs about half of what `get` takes for as many objects, if every fifth row is of this kind."""
         try:
             rows = self._rows(_BEFORE, (id_, _SPREAD * limit, kind, limit + 1))
         except (DamagedObject, StoreUnavailable):
-            # What is damaged is told to those who need it.
+            # A read-ahead: `get` raises the error if the objects are needed.
             return {}
-        try:
-            return {near: unpack(blob) for near, blob in rows}
-        except (ValueError, TypeError):
-            return dict(_sound(rows))
+        return {one.id: one.data for one in map(_object_of, rows) if isinstance(one, StoredObject)}
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """Ids by hex prefix. Cost: the objects of any kind with this prefix."""
+        """See `View`. Costs a look at all objects of any kind with this prefix."""
         try:
             low, high = bytes.fromhex(prefix + "0" * (len(prefix) % 2)), bytes.fromhex(prefix.ljust(64, "f"))
         except ValueError:
@@ -143,108 +168,57 @@ class SQLiteStore:
         sql = "SELECT id FROM objects WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
         return [id_ for (id_,) in self._rows(sql, (low, high, kind, limit))]
 
-    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """Objects with a mark, the last written first. Cost: those answered."""
-        return [(number, id_) for number, id_ in self._rows(_MARKED, (mark, _LAST if before is None else before, limit))]
+    def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+        """See `View`."""
+        return self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
 
-    def scan_marks(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every mark with its objects, some hundred in each read."""
-        sql = "SELECT mark, object, id FROM marks JOIN objects ON objects.rowid = object WHERE (mark, object) > (?, ?) ORDER BY mark, object LIMIT ?"
+    def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
+        """See `Store`. Reads some hundred entries at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)
-        while rows := self._rows(sql, (*last, _SCAN)):
-            yield from ((mark, id_) for mark, _, id_ in rows)
+        while rows := self._rows(_INDEX_AFTER, (*last, _SCAN)):
+            yield from ((entry, id_) for entry, _, id_ in rows)
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """Every object, in the order of writing; what is written meanwhile may be seen or not."""
-        # The casts: a damaged record may claim that its bytes are text or a number.
-        sql = """SELECT rowid, CAST(id AS BLOB), kind, CAST(data AS BLOB) FROM objects WHERE rowid > ? AND (?2 IS NULL OR kind = ?2)
-                 ORDER BY rowid LIMIT ?"""
+        """See `Store`. Objects come in the order of writing; those written meanwhile may be missing."""
         last, rows = -_LAST, None
         while rows is None or len(rows) == _SCAN:
-            rows = self._rows(sql, (last, kind, _SCAN))
-            for number, id_, kind_, blob in rows:
+            rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
+            for number, *fields in rows:
                 last = number
-                try:
-                    yield StoredObject(id_, kind_, unpack(blob or b""))
-                except ValueError as error:
-                    yield DamagedId(id_ or b"", kind_, str(error))
+                yield _object_of(fields)
 
     def count(self) -> int:
-        """How many objects there are."""
+        """See `Store`."""
         rows: list[tuple[int]] = self._rows("SELECT count(*) FROM objects", ())
         return rows[0][0]
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """Store objects that no reference needs yet, some thousand at a time: when it fails, those before are there."""
+        """See `Store`. Some thousand objects share a transaction: after an error those before are stored."""
         rest = iter(objects)
         while batch := list(islice(rest, _BATCH)):
-            rows = self._packed(batch)
-            with self.exclusive() as session:
-                _put(session.cursor, rows, batch)
+            rows = packed(batch, int(self._clock()))
+            with self._transaction() as cursor:
+                put(cursor, rows, batch)
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """Delete those objects last written before this second; returns how many went. See `REFRESH_AFTER` for the grace it needs."""
-        with self.exclusive() as session:
-            cursor = session.cursor
+        """See `Store`, and `REFRESH_AFTER` for the grace period that it needs. The newest object always stays."""
+        with self._transaction() as cursor:
             before = cursor.connection.total_changes()
-            cursor.executemany("DELETE FROM objects WHERE id = ? AND written < ?", [(id_, written_before) for id_ in ids])
-            gone = cursor.connection.total_changes() - before
-            if gone:
-                cursor.execute("DELETE FROM marks WHERE object NOT IN (SELECT rowid FROM objects)")
-            return gone
+            cursor.executemany(_DELETE, [(id_, written_before) for id_ in ids])
+            deleted = cursor.connection.total_changes() - before
+            if deleted:
+                cursor.execute(_SWEEP_INDEX)
+            return deleted
 
-    def _packed(self, objects: Iterable[StoredObject]) -> list[Row]:
-        now = int(self._clock())
-        return [(object_.id, object_.kind, now, pack(object_.data, plain=object_.plain)) for object_ in objects]
-
-    # -- writing -----------------------------------------------------------------------------------------------------------------
-
-    def write(self, write: Write) -> Done | Stale:
-        """Do all of it, durably, or nothing."""
-        # Compressed before the lock is taken: other writers wait only for what needs the lock.
-        rows = self._packed(write.objects)
-        session = self._taken()
-        try:
-            with session as cursor:
-                for move in write.moves:
-                    session.request_id = move.request_id
-                    _move(cursor, move)
-                if rows:
-                    _put(cursor, rows, write.objects)
-                for name, value in write.settings.items():
-                    _set(cursor, name, value)
-        except _StaleMove as stale:
-            return stale.answer
-        except apsw.Error as error:
-            raise self._failure(session, error) from error
-        finally:
-            session.lock.release()
-        return Done()
-
-    @contextmanager
-    def exclusive(self) -> Iterator[Session]:
-        """Hold the write lock. `write` and `put` inside belong to one transaction, which commits when the block ends without an exception."""
-        session = self._taken()
-        try:
-            with session:
-                yield session
-        except apsw.Error as error:
-            raise self._failure(session, error) from error
-        finally:
-            session.lock.release()
-
-    def _failure(self, session: Session, error: apsw.Error) -> StoreUnavailable:
-        return failure(self._path, error, session.request_id if session.committing else "")
-
-    # -- references, reflog, settings --------------------------------------------------------------------------------------------
+    # -- references, reflog, settings, requests --
 
     def reference(self, name: str) -> StoredReference | None:
-        """One reference, or None."""
-        return _found(self._rows(_REFERENCE, (name,)))
+        """See `View`."""
+        return next(iter(self._read(reference_of, f"{REFERENCE} WHERE name = ?", (name,))), None)
 
     def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
-        """References in name order. Cost: those answered."""
+        """See `View`."""
         conditions, values = ["name >= ?"], [max(prefix, start)]
         if (end := _after(prefix)) is not None:
             conditions.append("name < ?")
@@ -252,32 +226,105 @@ class SQLiteStore:
         if kind is not None:
             conditions.append("kind = ?")
             values.append(kind)
-        sql = f"SELECT name, kind, target FROM refs WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"  # noqa: S608 - fixed texts
-        return [StoredReference(*row) for row in self._rows(sql, (*values, _limit(limit)))]
+        sql = f"{REFERENCE} WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"
+        return self._read(reference_of, sql, (*values, _limit(limit)))
 
     def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
-        """Moves, newest first. Cost: those answered."""
+        """See `View`."""
         condition = "number < ?" if name is None else "number < ? AND name = ?"
         values = (_LAST if before is None else before, *([] if name is None else [name]), _limit(limit))
-        return [_reflog_row(row) for row in self._rows(f"{_LOG_ROWS} WHERE {condition} ORDER BY number DESC LIMIT ?", values)]
+        return self._read(reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values)
 
-    def find_request(self, request_id: str) -> list[ReflogRow]:
-        """The moves that carried this request id, oldest first."""
-        sql = f"{_LOG_ROWS} WHERE request_id = ? AND request_id <> '' ORDER BY number"
-        return [_reflog_row(row) for row in self._rows(sql, (request_id,))]
+    def settings(self) -> Settings:
+        """See `View`."""
+        return self._found(settings_of, self._rows(SETTINGS, ()))
 
-    def settings(self) -> dict[str, str]:
-        """All settings by name."""
-        return dict(self._rows("SELECT name, value FROM settings ORDER BY name", ()))
+    def request(self, id_: str) -> Request | None:
+        """See `View`."""
+        return next(iter(self._read(request_of, f"{REQUEST} WHERE id = ?", (id_,))), None)
 
-    def standing(self, name: str) -> tuple[StoredReference | None, dict[str, str]]:
-        """One reference and all settings, read by one statement."""
-        rows = self._rows(_STANDING, (name,))
-        reference = StoredReference(*rows.pop()) if rows and rows[-1][2] is not None else None
-        return reference, {name: value for name, value, _ in rows}
+    def basis(self, name: str, request_id: str) -> Basis:
+        """See `View`. One statement."""
+        return self._found(basis_of, self._rows(BASIS, (name, request_id)))
 
-    def version(self) -> tuple[int, int] | None:
-        """See `Watched`."""
+    # -- writing --
+
+    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+        """See `Store`. All writes share one transaction."""
+        now = int(self._clock())
+        rows = [packed(write.objects, now) for write in writes]
+        needs = Needs(writes)
+        deadline = 0.0
+        while True:
+            past = deadline and time.monotonic() > deadline
+            outcomes = self._commit(writes, rows, needs, None if past else lease)
+            if outcomes is not None:
+                return outcomes
+            deadline = deadline or time.monotonic() + LEASE
+            time.sleep(_NAP)
+
+    def _commit(self, writes: Sequence[Write], rows: Sequence[list[ObjectRow]], needs: Needs, lease: str | None) -> list[Outcome] | None:
+        """Decide and apply; returns None if another caller holds a lease (with `lease` None it does not look)."""
+        done: list[Write] = []
+        try:
+            with self._transaction() as cursor:
+                if lease is not None and leased(cursor, needs.references, lease):
+                    return None
+                decision = present(cursor, needs)
+                before = decision.references.copy()
+                outcomes = [decision.decide(write) for write in writes]
+                done = decision.done
+                if done:
+                    kept = [row for each, outcome in zip(rows, outcomes, strict=True) if outcome == _DONE for row in each]
+                    put(cursor, kept, [stored for write in done for stored in write.objects])
+                    apply(cursor, before, decision)
+        except _CommitFailed as failed:
+            self._find_out([write.request for write in done], failed)
+        return outcomes
+
+    def _find_out(self, requests: Sequence[Request], failed: _CommitFailed) -> None:
+        """Returns if a transaction is durable although its COMMIT failed, and raises `failed` if it is not.
+
+        Its bytes may be in SQLite's log file, where the next start of the machine could find them. So this commits
+        something after it: then the log holds the whole transaction or nothing of it.
+        """
+        ids = [request.id for request in requests if request.id]
+        try:
+            session = connect(self._path, self._patience)
+            try:
+                with session as cursor:
+                    found = [request_of(row) for id_ in ids for row in cursor.execute(f"{REQUEST} WHERE id = ?", (id_,))]
+                    cursor.execute(_TOUCH).fetchall()
+            finally:
+                session.close()
+        except (NessieError, apsw.Error, DamagedRow) as error:
+            message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
+            raise OutcomeUnknown(f"{message} ({reason(error)})", ids[0] if ids else "") from failed
+        if not ids or found != [request for request in requests if request.id]:
+            raise failed
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[str]:
+        """See `Store`. With too many waiting it yields at once, without a lease."""
+        with self._transaction() as cursor:
+            token = draw(cursor, name)
+        try:
+            while self._waits(name, token):
+                time.sleep(_NAP)
+            yield token
+        finally:
+            # If it cannot be given back, it expires.
+            with suppress(StoreUnavailable), self._transaction() as cursor:
+                give_back(cursor, name, token)
+
+    def _waits(self, name: str, token: str) -> bool:
+        with self._session() as session:
+            return waiting(session.cursor, name, token)
+
+    # -- the whole --
+
+    def change_counter(self) -> tuple[int, int] | None:
+        """See `Store`."""
         if self._closed:
             return None
         if self._watch is None:
@@ -287,100 +334,98 @@ class SQLiteStore:
             self._watch = Watch(self._path)
         return self._watch.version()
 
-    # -- connections -------------------------------------------------------------------------------------------------------------
-
     def close(self) -> None:
-        """Close the connections of all threads; the last one of all processes writes SQLite's log back into the file."""
+        """See `Store`. The last connection of all processes writes SQLite's log back into the file."""
         self._closed = True
         if self._watch is not None:
             self._watch.close()
-        for session in list(self._sessions):
-            session.close()
+        with registry:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close_from_outside()
+
+    # -- connections --
 
     def _taken(self) -> Session:
-        """The session of this thread, open, and with its lock: whoever takes it releases it."""
+        """Returns the session of this thread, open and locked. The caller releases the lock."""
         while True:
             session: Session | None = getattr(self._local, "session", None)
-            # No connection: it was closed after an error, or this process is a fork of the one that opened it.
+            if self._closed:
+                raise StoreUnavailable(f"store {self._path}: has been closed")
+            # No connection: it was closed after an error, or before a fork.
             if session is None or session.connection is None:
-                if self._closed:
-                    raise StoreUnavailable(f"store {self._path}: has been closed")
                 session = self._keep(connect(self._path, self._patience))
             session.lock.acquire()
-            if session.connection is not None:
+            if session.connection is not None and not self._closed:
                 return session
+            # `close` may have missed one that was just opened.
+            session.close()
             session.lock.release()
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session
-        self._sessions.add(session)
+        with registry:
+            self._sessions.add(session)
         return session
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        """The session of this thread, with SQLite's errors as ours."""
+        session = self._taken()
+        session.committing = False
+        try:
+            yield session
+        except _ERRORS as error:
+            if session.committing and isinstance(error, apsw.IOError):
+                raise _CommitFailed(str(self._failure(error))) from error
+            raise self._failure(error) from error
+        finally:
+            session.lock.release()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Cursor]:
+        with self._session() as session, session as cursor:
+            yield cursor
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()
         try:
             return session.cursor.execute(sql, values).fetchall()
         except UnicodeEncodeError:
-            # Half a surrogate pair, from a command line that is no UTF-8: nothing of this name can ever have been written.
+            # Half a surrogate pair, from a command line that is not UTF-8: no such name can ever have been written.
             return []
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise failure(self._path, error) from error
+        except _ERRORS as error:
+            raise self._failure(error) from error
         finally:
             session.lock.release()
 
+    def _read(self, make: Callable[[Row], _T], sql: str, values: tuple[Any, ...]) -> list[_T]:
+        rows = self._rows(sql, values)
+        return self._found(lambda found: [make(row) for row in found], rows)
 
-class _StaleMove(Exception):
-    """Leaves a transaction so that all of it is rolled back."""
+    def _found(self, make: Callable[[list[Row]], _T], rows: list[Row]) -> _T:
+        try:
+            return make(rows)
+        except DamagedRow as error:
+            raise self._failure(error) from error
 
-    def __init__(self, answer: Stale) -> None:
-        super().__init__(answer.name)
-        self.answer = answer
-
-
-def _sound(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Those rows whose bytes are as they were written."""
-    for id_, blob in rows:
-        with suppress(ValueError):
-            yield id_, unpack(blob or b"")
-
-
-def _put(cursor: apsw.Cursor, rows: Sequence[Row], objects: Sequence[StoredObject]) -> None:
-    """Write the packed rows of objects, and their marks."""
-    connection = cursor.connection
-    before = connection.total_changes()
-    cursor.executemany(_PUT, rows)
-    if connection.total_changes() - before < len(rows):
-        # Some exist. Finding that out here is faster than a statement that does both.
-        cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
-    cursor.executemany(_MARK, [(mark, object_.id) for object_ in objects for mark in object_.marks])
+    def _failure(self, error: Exception) -> StoreUnavailable:
+        if self._closed and isinstance(error, apsw.BusyError):
+            return StoreUnavailable(f"store {self._path}: has been closed")
+        return failure(self._path, error)
 
 
-def _move(cursor: apsw.Cursor, move: Move) -> None:
-    name, kind, before, after = move.name, move.kind, move.before, move.after
-    if before is not None and after is not None:
-        cursor.execute("UPDATE refs SET target = ? WHERE name = ? AND kind = ? AND target = ?", (after, name, kind, before))
-    elif before is not None:
-        cursor.execute("DELETE FROM refs WHERE name = ? AND kind = ? AND target = ?", (name, kind, before))
-    elif after is not None:
-        cursor.execute("INSERT INTO refs (name, kind, target) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (name, kind, after))
-    if not cursor.connection.changes():
-        raise _StaleMove(Stale(name, _found(cursor.execute(_REFERENCE, (name,)).fetchall())))
-    cursor.execute(_LOG, (name, kind, before, after, move.time, move.who, move.operation, move.message, move.request_id))
+class _CommitFailed(StoreUnavailable):
+    """The disk failed during the final COMMIT."""
 
 
-def _set(cursor: apsw.Cursor, name: str, value: str | None) -> None:
-    if value is None:
-        cursor.execute("DELETE FROM settings WHERE name = ?", (name,))
-    else:
-        cursor.execute("INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value))
-
-
-def _found(rows: list[tuple[Any, ...]]) -> StoredReference | None:
-    return StoredReference(*rows[0]) if rows else None
-
-
-def _reflog_row(row: tuple[Any, ...]) -> ReflogRow:
-    return ReflogRow(row[0], Move(*row[1:]))
+def _object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
+    """Returns an object from its row: id, kind, packed bytes."""
+    id_, kind, blob = row
+    try:
+        return StoredObject(id_, kind, unpack(id_, kind, blob))
+    except (ValueError, TypeError, OverflowError) as error:
+        return DamagedId(id_ or b"", kind, str(error))
 
 
 def _limit(limit: int | None) -> int:

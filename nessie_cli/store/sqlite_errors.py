@@ -1,10 +1,11 @@
-"""What SQLite's errors mean to somebody who uses the store: one line that names the file and the way out."""
+"""SQLite's errors as ours: one line that names the file and the way out."""
 
 from __future__ import annotations
 
 import apsw
 
-from nessie_cli.errors import DamagedObject, OutcomeUnknown, StoreUnavailable
+from nessie_cli.errors import DamagedObject, StoreUnavailable
+from nessie_cli.store.sqlite_rows import DamagedRow
 
 _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
     ((apsw.BusyError, apsw.LockedError), "another process has been writing to it for too long; try again"),
@@ -15,14 +16,11 @@ _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
     ((apsw.CantOpenError,), "cannot be opened; check that the file is there and its permissions"),
     ((apsw.ConnectionClosedError, apsw.CursorClosedError), "has been closed; open it again"),
 )
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError, DamagedRow)
 
 
-def failure(path: str, error: Exception, request_id: str = "") -> StoreUnavailable:
-    """The error to raise for one of apsw's. With `request_id` it is the COMMIT of that write that has failed."""
-    if isinstance(error, apsw.IOError) and request_id:
-        # The disk reported a failure, but the bytes may be there after the next start of the machine.
-        return OutcomeUnknown(f"store {path}: the disk failed during a commit ({reason(error)}); look whether it is there", request_id)
+def failure(path: str, error: Exception) -> StoreUnavailable:
+    """Returns the error to raise for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):
         return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a copy")
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
@@ -35,5 +33,5 @@ def failure(path: str, error: Exception, request_id: str = "") -> StoreUnavailab
 
 
 def reason(error: Exception) -> str:
-    """The text of an error on one line, without the name of its class."""
+    """Returns the text of an error on one line, without the name of its class."""
     return " ".join(str(error).removeprefix(f"{type(error).__name__}: ").split())

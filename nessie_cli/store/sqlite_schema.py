@@ -1,4 +1,4 @@
-"""What a SQLite store file looks like, how one is made, and how one of an older format becomes one of today's.
+"""The tables of a SQLite store file: how a file is created, and how one of an older format is migrated.
 
 The file carries two numbers in its header: SQLite's `application_id` says that it is ours, `user_version` is the format version. Tables have
 row ids on purpose: object ids are random, and random keys of a `WITHOUT ROWID` table would scatter whole objects over the file.
@@ -16,6 +16,7 @@ import apsw
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.base import STORE_FORMAT
+from nessie_cli.store.codec import resealed, row_check
 from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_session import Session, connect
 
@@ -25,25 +26,76 @@ APPLICATION_ID = 0x6E657373
 Migrations = Mapping[int, Callable[[apsw.Cursor], object]]
 """For each older format the step to the next one. Steps run in one transaction; they must not end it."""
 
-MIGRATIONS: Migrations = {}
 
 # 4096 against 8192 bytes per page, 20,000 commits of 2.6 KB: 3.8 against 3.5 KB per commit, 0.16 against 0.22 ms.
 _PAGE_SIZE = 4096
 
+# Numbers of objects and of reflog rows are explicit, so that VACUUM keeps them. The highest one is never deleted, so none
+# is used twice. The column `packed` has had the name `data` in format 1: a program of that time that still has the file
+# open cannot write rows that this one could not read.
 # `refs_by_kind` does not hold the target, so moving a reference does not touch it.
-_TABLES = f"""
-CREATE TABLE objects (id BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, written INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE TABLE marks (mark BLOB NOT NULL, object INTEGER NOT NULL, PRIMARY KEY (mark, object)) WITHOUT ROWID;
-CREATE TABLE refs (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, target BLOB NOT NULL) WITHOUT ROWID;
-CREATE INDEX refs_by_kind ON refs (kind, name);
-CREATE TABLE reflog (number INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, before BLOB, after BLOB, time INTEGER NOT NULL,
-                     who TEXT NOT NULL, operation TEXT NOT NULL, message TEXT NOT NULL, request_id TEXT NOT NULL);
-CREATE INDEX reflog_by_name ON reflog (name);
-CREATE INDEX reflog_by_request ON reflog (request_id) WHERE request_id <> '';
-CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {STORE_FORMAT};
-"""
+# A setting that was removed keeps its row, without a value: the highest version is the version of all settings.
+TABLES: Mapping[str, str] = {
+    "objects": """CREATE TABLE objects (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL,
+        written INTEGER NOT NULL, packed BLOB NOT NULL)""",
+    "object_index": """CREATE TABLE object_index (entry BLOB NOT NULL, object INTEGER NOT NULL, PRIMARY KEY (entry, object))
+        WITHOUT ROWID""",
+    "refs": """CREATE TABLE refs (name TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, target BLOB NOT NULL,
+        check_sum INTEGER NOT NULL) WITHOUT ROWID""",
+    "refs_by_kind": "CREATE INDEX refs_by_kind ON refs (kind, name)",
+    "reflog": """CREATE TABLE reflog (number INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, before BLOB,
+        after BLOB, time INTEGER NOT NULL, who TEXT NOT NULL, operation TEXT NOT NULL, message TEXT NOT NULL,
+        request_id TEXT NOT NULL, check_sum INTEGER NOT NULL)""",
+    "reflog_by_name": "CREATE INDEX reflog_by_name ON reflog (name)",
+    "requests": """CREATE TABLE requests (id TEXT NOT NULL PRIMARY KEY, caller TEXT NOT NULL, digest BLOB NOT NULL,
+        result BLOB NOT NULL, time INTEGER NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID""",
+    "settings": """CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT, version INTEGER NOT NULL,
+        check_sum INTEGER NOT NULL) WITHOUT ROWID""",
+    "leases": "CREATE TABLE leases (number INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT NULL, ends REAL NOT NULL)",
+}
+"""The statements that make the tables and indexes of today's format."""
+
+
+def _from_format_1(cursor: apsw.Cursor) -> None:
+    """Copy every table but the index into one of today; rows come in order, so memory stays bounded."""
+    connection = cursor.connection
+    functions: Mapping[str, Callable[..., int | bytes]] = {"row_check": row_check, "resealed": resealed}
+    for name, function in functions.items():
+        connection.create_scalar_function(name, function, deterministic=True)
+    cursor.execute("DROP INDEX refs_by_kind; DROP INDEX reflog_by_name; DROP INDEX reflog_by_request").fetchall()
+    for table in ("objects", "refs", "reflog", "settings"):
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_1")
+    cursor.execute("ALTER TABLE marks RENAME TO object_index")
+    cursor.execute("ALTER TABLE object_index RENAME COLUMN mark TO entry")
+    for table in ("objects", "refs", "reflog", "requests", "settings", "leases"):
+        cursor.execute(TABLES[table])
+    for statement in _COPY_FORMAT_1:
+        cursor.execute(statement)
+    for table in ("objects", "refs", "reflog", "settings"):
+        cursor.execute(f"DROP TABLE {table}_1")
+    for index in ("refs_by_kind", "reflog_by_name"):
+        cursor.execute(TABLES[index])
+    for name in functions:
+        connection.create_scalar_function(name, None)
+
+
+_COPY_FORMAT_1 = (
+    """INSERT INTO objects (number, id, kind, written, packed)
+    SELECT rowid, id, kind, written, resealed(id, kind, data) FROM objects_1 ORDER BY rowid""",
+    """INSERT INTO refs (name, kind, target, check_sum)
+    SELECT name, kind, target, row_check(name, kind, target) FROM refs_1""",
+    """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
+    SELECT *, row_check(number, name, kind, before, after, time, who, operation, message, request_id)
+    FROM reflog_1 ORDER BY number""",
+    # Format 1 has kept neither a digest nor a result. An empty digest matches any.
+    """INSERT OR IGNORE INTO requests (id, caller, digest, result, time, check_sum)
+    SELECT request_id, who, x'', x'', time, row_check(request_id, who, x'', x'', time)
+    FROM reflog_1 WHERE request_id <> '' ORDER BY number""",
+    """INSERT INTO settings (name, value, version, check_sum)
+    SELECT name, value, 1, row_check(name, value, 1) FROM settings_1""",
+)
+
+MIGRATIONS: Migrations = {1: _from_format_1}
 
 
 def create_file(path: str) -> None:
@@ -69,8 +121,9 @@ def _fill(path: str) -> None:
     connection = apsw.Connection(path)
     try:
         setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
+        header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_FORMAT}"
         # fetchall: apsw runs a statement only when the rows of the one before have been taken.
-        connection.execute(f"{setup}; BEGIN; {_TABLES} COMMIT").fetchall()
+        connection.execute(f"{setup}; BEGIN; {'; '.join(TABLES.values())}; {header}; COMMIT").fetchall()
     finally:
         connection.close()
 

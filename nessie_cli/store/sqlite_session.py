@@ -1,8 +1,9 @@
-"""One thread's connection to a store file: how it is set up, its transactions, and how it meets a fork.
+"""One thread's connection to a store file: its set-up, its transactions, and forks.
 
-SQLite's connections must not live through a fork: its book-keeping of file locks is per process, so a child that goes on with an inherited one, or
-opens the same file while it has inherited one, holds locks that the system knows nothing of. Then the parent may remove the log file while the
-child writes to it, and acknowledged commits are lost (tried). So connections are closed before a fork and opened again when they are needed.
+SQLite's connections must not live through a fork: its book-keeping of file locks is per process. A child that goes on
+with an inherited connection, or opens the same file while it has inherited one, holds locks that the system does not know
+of. Then the parent may remove the log file while the child writes to it, and acknowledged commits are lost (tried). So
+connections are closed before a fork and opened again when they are needed.
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -32,27 +33,23 @@ _SETUP = f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA 
 
 
 class Session:
-    """A connection with one cursor, used by one thread; as a context it is a transaction. `connection` is None once it has been closed.
+    """A connection with one cursor, used by one thread; as a context it is a transaction that writes.
 
-    Its thread holds `lock` from looking at `connection` to the end of what it does with it: a fork in another thread leaves it open meanwhile.
+    Its thread holds `lock` while it uses `connection`. `connection` is None once it has been closed: before a fork, by
+    `close` of the store in another thread, or after an error.
     """
 
-    __slots__ = ("__weakref__", "_depth", "committing", "connection", "cursor", "file", "lock", "request_id")
+    __slots__ = ("__weakref__", "_patience", "committing", "connection", "cursor", "file", "lock")
 
-    def __init__(self, connection: apsw.Connection, file: tuple[int, int]) -> None:
+    def __init__(self, connection: apsw.Connection, file: tuple[int, int], patience: _Patience) -> None:
         self.file = file
         self.connection: apsw.Connection | None = connection
         self.cursor = connection.cursor()
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()
         self.committing = False
-        self.request_id = ""
-        self._depth = 0
-        _open.add(self)
-
-    @property
-    def idle(self) -> bool:
-        """Whether no transaction is open."""
-        return not self._depth
+        self._patience = patience
+        with registry:
+            _open.add(self)
 
     @property
     def read_only(self) -> bool:
@@ -60,71 +57,59 @@ class Session:
         return self.connection is not None and self.connection.readonly("main")
 
     def number(self, pragma: str) -> int:
-        """A number in the file's header."""
+        """Returns a number from the file's header."""
         rows: list[tuple[int]] = self.cursor.execute(f"PRAGMA {pragma}").fetchall()  # type: ignore[assignment]
         return rows[0][0]
 
     def __enter__(self) -> apsw.Cursor:
         """Begin a transaction: all statements of the block or none.
 
-        Inside another block it joins that one: it is durable only when the outermost one has ended.
-        After an error `committing` says whether it came from the final COMMIT, `request_id` what the caller has noted there.
+        After an error, `committing` says whether it came from the final COMMIT.
         """
-        if self._depth:
-            self._must_be_in_transaction()
-            self.cursor.execute("SAVEPOINT inner")
-        else:
-            self.committing, self.request_id = False, ""
-            self.cursor.execute("BEGIN IMMEDIATE")
-        self._depth += 1
+        self.committing = False
+        self.cursor.execute("BEGIN IMMEDIATE")
         return self.cursor
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """End it: keep what the block has done, or undo it after an error in the block or in keeping it."""
-        outermost = self._depth == 1
-        undo = "ROLLBACK" if outermost else "ROLLBACK TO inner; RELEASE inner"
+        """End it: keep the changes of the block, or undo them after an error in the block or in keeping them."""
+        if error is not None:
+            self._roll_back()
+            return
+        self.committing = True
         try:
-            if error is not None:
-                self._roll_back(undo)
-                return
-            self._must_be_in_transaction()
-            self.committing = outermost
-            self.cursor.execute("COMMIT" if outermost else "RELEASE inner")
+            self.cursor.execute("COMMIT")
         except BaseException:
-            self._roll_back(undo)
+            self._roll_back()
             raise
-        finally:
-            self._depth -= 1
 
-    def written(self) -> tuple[int, str]:
-        """See `Held`."""
-        return self.cursor.connection.total_changes(), self.request_id
-
-    def _must_be_in_transaction(self) -> None:
-        # SQLite itself ends the whole transaction when the disk is full or fails. Without this check a caller that has swallowed that
-        # error inside an exclusive block would go on writing outside of any transaction.
-        if self.connection is None or not self.connection.in_transaction:
-            raise StoreUnavailable("the transaction has ended early after an error; nothing of it was written")
-
-    def _roll_back(self, undo: str) -> None:
+    def _roll_back(self) -> None:
+        # SQLite itself ends the transaction after some errors.
         if self.connection is None or not self.connection.in_transaction:
             return
         try:
-            self.cursor.execute(undo)
+            self.cursor.execute("ROLLBACK")
         except BaseException:
             # A transaction left open would keep all other writers out: closing ends it for certain.
             self.close()
             raise
 
     def close(self) -> None:
-        """Let go of the file, rolling back what is open; calling it twice is harmless."""
+        """Let go of the file, rolling back an open transaction; calling it twice is harmless."""
         if self.connection is not None:
             self.connection.close(True)
             self.connection = None
 
+    def close_from_outside(self) -> None:
+        """Close it from another thread, after the call that is under way. One that waits for a lock gives up."""
+        if self.connection is None:
+            return
+        self._patience.over = True
+        with self.lock:
+            self.close()
+
 
 def connect(path: str, patience: float) -> Session:
-    """Open an existing file for reading and, where it may be written, writing; raises `StoreNotFound`, `StoreUnavailable`."""
+    """Opens an existing file, for writing too if that is allowed; raises `StoreNotFound`, `StoreUnavailable`."""
     if not os.path.exists(path):
         raise StoreNotFound(f"store {path}: there is no such file", path)
     if os.path.isdir(path):
@@ -144,18 +129,19 @@ def connect(path: str, patience: float) -> Session:
 
 def _set_up(connection: apsw.Connection, file: tuple[int, int], patience: float) -> Session:
     try:
-        connection.set_busy_handler(_Patience(patience))
+        waiting = _Patience(patience)
+        connection.set_busy_handler(waiting)
         connection.execute(_SETUP).fetchall()
         # The first statement that reads the file: what cannot be opened fails here.
         connection.execute("PRAGMA schema_version").fetchall()
     except BaseException:
         connection.close(True)
         raise
-    return Session(connection, file)
+    return Session(connection, file, waiting)
 
 
 def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> Session:
-    """In a folder that cannot be written SQLite cannot make its lock file, so the file is read as one that nobody changes meanwhile."""
+    """Opens a file that nobody is changing: in a folder that cannot be written SQLite cannot create its lock file."""
     log = path + "-wal"
     if not os.access(path, os.R_OK):
         raise StoreUnavailable(f"store {path}: cannot be read; check its permissions") from error
@@ -171,11 +157,15 @@ def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> 
 
 
 class _Patience:
-    """Waits for a lock in short, irregular naps: SQLite's own grow to 100 ms, and most of a busy branch's time would be slept away."""
+    """Waits for a lock in short, irregular naps: SQLite's own grow to 100 ms, too long for a busy branch.
+
+    `over` makes it give up at once.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadline = 0.0
+        self.over = False
 
     def __call__(self, attempt: int) -> bool:
         now = time.monotonic()
@@ -183,9 +173,11 @@ class _Patience:
             self._deadline = now + self._seconds
         jitter = 0.5 + os.urandom(1)[0] / 256
         time.sleep(jitter * min(_LONGEST_NAP, 0.0005 * (attempt + 1)))
-        return now < self._deadline
+        return now < self._deadline and not self.over
 
 
+registry = threading.RLock()
+"""Guards the sets of sessions. A fork holds it: no child inherits it from a thread that the child does not have."""
 _open: WeakSet[Session] = WeakSet()
 _inherited: set[tuple[int, int]] = set()
 
@@ -195,19 +187,20 @@ def _file_of(path: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _close_idle() -> None:
-    """Before a fork. Their threads open new connections when they need them."""
+def _before_fork() -> None:
+    """Close idle connections. Their threads open new ones when they need them."""
+    registry.acquire()
     for session in list(_open):
-        # One that is in use is inherited, like one with an open transaction of this thread.
-        if session.idle and session.lock.acquire(blocking=False):
+        # One that is in use is inherited.
+        if session.lock.acquire(blocking=False):
             try:
                 session.close()
             finally:
                 session.lock.release()
 
 
-def _disown() -> None:
-    """In the forked child: never use or close what was inherited nevertheless, not even when the interpreter ends."""
+def _in_child() -> None:
+    """Never use or close the inherited connections, not even when the interpreter ends."""
     import ctypes
 
     for session in list(_open):
@@ -217,7 +210,8 @@ def _disown() -> None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.connection))
             session.connection = None
     _open.clear()
+    registry.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_close_idle, after_in_child=_disown)
+    os.register_at_fork(before=_before_fork, after_in_parent=registry.release, after_in_child=_in_child)

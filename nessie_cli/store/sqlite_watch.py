@@ -1,4 +1,4 @@
-"""Whether a store file has changed, asked so often that nothing may be read for it: SQLite tells by a number in shared memory."""
+"""Whether a store file has changed: SQLite keeps a number for that in shared memory, so nothing is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nessie_cli.store.sqlite_session import Session, connect
 
 
 class Watch:
-    """A connection of its own that writes nothing and waits for nobody. For one thread at a time."""
+    """A connection of its own that writes nothing and never waits. For one thread at a time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -17,22 +17,21 @@ class Watch:
         self._opened = 0
 
     def version(self) -> tuple[int, int] | None:
-        """A pair that is another one once any other connection, of any process, has written; None when that cannot be told now.
-
-        Cost: some microseconds, no read of the file.
-        """
+        """Returns a pair that differs once any other connection of any process has written, or None if unavailable."""
         try:
-            if self._session is None or self._session.connection is None:
-                # SQLite counts anew for each connection, so the pair says which one has counted.
-                self._session = connect(self._path, 0)
+            session = self._session
+            if session is None or session.connection is None:
+                # SQLite counts anew for each connection, so the pair names the connection, too.
+                session = self._session = connect(self._path, 0)
                 self._opened += 1
-            return self._opened, self._session.number("data_version")
+            with session.lock:
+                return (self._opened, session.number("data_version")) if session.connection else None
         except (NessieError, apsw.Error):
             self.close()
             return None
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when somebody asks."""
+        """Let go of the file; the next `version` opens it again."""
         if self._session is not None:
-            self._session.close()
+            self._session.close_from_outside()
             self._session = None

@@ -1,0 +1,86 @@
+"""Deciding writes: do their requirements hold? The same rules for every store that decides in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import TypeVar
+
+from nessie_cli.store.base import (
+    Done,
+    Outcome,
+    Repeated,
+    Request,
+    Requirement,
+    Stale,
+    StoredReference,
+    Write,
+)
+
+_T = TypeVar("_T")
+
+
+class Decision:
+    """Decides writes in order, each on the state that the ones before it leave behind.
+
+    The state is read once, before the first decision, for everything that `Needs` lists. After the last decision,
+    `done` lists the writes to apply and `references` and `settings_version` are the state afterwards.
+    """
+
+    def __init__(
+        self,
+        references: dict[str, StoredReference | None],
+        requests: dict[str, Request],
+        objects: set[bytes],
+        settings_version: int,
+    ) -> None:
+        self.references = references
+        self.settings_version = settings_version
+        self.done: list[Write] = []
+        self._requests = requests
+        self._objects = objects
+
+    def decide(self, write: Write) -> Outcome:
+        """Returns the outcome of one write."""
+        # First: a repeated request finds its references moved by the first one.
+        if recorded := self._requests.get(write.request.id):
+            return Repeated(recorded)
+        moved: dict[str, StoredReference | None] = {}
+        for move in write.moves:
+            name = move.name
+            current = moved[name] if name in moved else self.references[name]
+            if current != _state(name, move.kind, move.before):
+                return Stale(Requirement.REFERENCE, name, current)
+            moved[name] = _state(name, move.kind, move.after)
+        if not all(self._exists(id_, write) for id_ in write.required):
+            return Stale(Requirement.OBJECT)
+        if write.settings_version not in (None, self.settings_version):
+            return Stale(Requirement.SETTINGS)
+        self.references |= moved
+        self.settings_version += bool(write.settings)
+        if write.request.id:
+            self._requests[write.request.id] = write.request
+        self.done.append(write)
+        return Done()
+
+    def _exists(self, id_: bytes, write: Write) -> bool:
+        added = chain.from_iterable(one.objects for one in (write, *self.done))
+        return id_ in self._objects or any(id_ == stored.id for stored in added)
+
+
+class Needs:
+    """The part of the present state that deciding some writes needs."""
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.references = _distinct(move.name for write in writes for move in write.moves)
+        self.requests = _distinct(write.request.id for write in writes if write.request.id)
+        self.objects = _distinct(id_ for write in writes for id_ in write.required)
+        self.settings = any(write.settings or write.settings_version is not None for write in writes)
+
+
+def _distinct(found: Iterable[_T]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(found))
+
+
+def _state(name: str, kind: str, target: bytes | None) -> StoredReference | None:
+    return None if target is None else StoredReference(name, kind, target)

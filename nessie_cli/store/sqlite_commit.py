@@ -1,0 +1,118 @@
+"""The statements that commit writes to a SQLite store: read what the requirements need, then apply what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from nessie_cli.store.base import Move, StoredObject, StoredReference
+from nessie_cli.store.codec import pack
+from nessie_cli.store.decision import Decision, Needs
+from nessie_cli.store.sqlite_rows import REFERENCE, REQUEST, reference_of, request_of, with_check
+
+REFRESH_AFTER = 3600
+"""An existing object that is written again becomes young only if it is older than this many seconds: most writes of an
+existing object then touch no page. The grace period of a sweep must be longer."""
+
+ObjectRow = tuple[bytes, int, int, bytes]
+"""Id, kind, when it was last written in seconds since 1970, packed bytes."""
+
+_PUT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+_REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
+_INDEX = "INSERT OR IGNORE INTO object_index (entry, object) SELECT ?, number FROM objects WHERE id = ?"
+_EXISTS = "SELECT 1 FROM objects WHERE id = ?"
+_FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
+_FIND_REQUEST = f"{REQUEST} WHERE id = ?"
+# The index by kind stays untouched when a reference only moves.
+_MOVE = "UPDATE refs SET target = ?2, check_sum = ?3 WHERE name = ?1"
+_CREATE = "INSERT OR REPLACE INTO refs (name, kind, target, check_sum) VALUES (?, ?, ?, ?)"
+_DELETE = "DELETE FROM refs WHERE name = ?"
+_LOG = """INSERT INTO reflog
+(number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_REQUEST = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+_SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
+
+
+def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
+    """Returns the rows to insert. Call it before taking the write lock: others wait only for what needs the lock."""
+    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain)) for one in objects]
+
+
+def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
+    """Write the packed rows of objects, and their index entries."""
+    connection = cursor.connection
+    before = connection.total_changes()
+    cursor.executemany(_PUT, rows)
+    if connection.total_changes() - before < len(rows):
+        # Some exist. Finding that out here is faster than a statement that does both.
+        cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
+    cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
+
+
+def present(cursor: apsw.Cursor, needs: Needs) -> Decision:
+    """Reads the state that deciding needs. Inside the transaction that applies the outcome."""
+    requests = [request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))]
+    return Decision(
+        {name: _reference(cursor, name) for name in needs.references},
+        {request.id: request for request in requests},
+        {id_ for id_ in needs.objects if cursor.execute(_EXISTS, (id_,)).fetchall()},
+        _number(cursor, "SELECT max(version) FROM settings") if needs.settings else 0,
+    )
+
+
+def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decided: Decision) -> None:
+    """Write everything but objects. `before` are the references as they were before the first decision."""
+    done = decided.done
+    moves = [move for write in done for move in write.moves]
+    if moves:
+        for name in dict.fromkeys(move.name for move in moves):
+            _move(cursor, name, before[name], decided.references[name])
+        first = _number(cursor, "SELECT max(number) FROM reflog") + 1
+        cursor.executemany(_LOG, [_log_row(number, move) for number, move in enumerate(moves, first)])
+    requests = [one.request for one in done if one.request.id]
+    cursor.executemany(_REQUEST, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
+    version = decided.settings_version - sum(bool(write.settings) for write in done)
+    for write in done:
+        if write.settings:
+            version += 1
+            rows = [with_check(name, value, version) for name, value in write.settings.items()]
+            cursor.executemany(_SET, rows)
+
+
+def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
+    rows = cursor.execute(_FIND_REFERENCE, (name,)).fetchall()
+    return reference_of(rows[0]) if rows else None
+
+
+def _move(cursor: apsw.Cursor, name: str, before: StoredReference | None, after: StoredReference | None) -> None:
+    if after is None:
+        cursor.execute(_DELETE, (name,))
+        return
+    row = with_check(name, after.kind, after.target)
+    if before is not None and before.kind == after.kind:
+        cursor.execute(_MOVE, (name, *row[2:]))
+    else:
+        cursor.execute(_CREATE, row)
+
+
+def _log_row(number: int, move: Move) -> tuple[Any, ...]:
+    return with_check(
+        number,
+        move.name,
+        move.kind,
+        move.before,
+        move.after,
+        move.time,
+        move.who,
+        move.operation,
+        move.message,
+        move.request_id,
+    )
+
+
+def _number(cursor: apsw.Cursor, sql: str) -> int:
+    rows: list[tuple[int | None]] = cursor.execute(sql).fetchall()  # type: ignore[assignment]
+    return rows[0][0] or 0

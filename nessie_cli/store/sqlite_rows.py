@@ -1,0 +1,81 @@
+"""Rows of a SQLite store as values. Each row carries a check sum of its fields; one that is wrong raises `DamagedRow`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from nessie_cli.store.base import Basis, Move, ReflogRow, Request, Settings, StoredReference
+from nessie_cli.store.codec import row_check
+
+Row = tuple[Any, ...]
+
+REFERENCE = "SELECT name, kind, target, check_sum FROM refs"
+REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id, check_sum
+FROM reflog"""
+SETTINGS = "SELECT name, value, version, check_sum FROM settings"
+REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
+BASIS = """SELECT 0, name, value, version, check_sum, NULL, NULL FROM settings
+UNION ALL SELECT 1, name, kind, target, check_sum, NULL, NULL FROM refs WHERE name = ?
+UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WHERE id = ?"""
+
+
+class DamagedRow(Exception):
+    """A row whose check sum is wrong."""
+
+
+def reference_of(row: Row) -> StoredReference:
+    """Returns what a row of `REFERENCE` says."""
+    _check("refs", row, row[0])
+    return StoredReference(*row[:-1])
+
+
+def reflog_row_of(row: Row) -> ReflogRow:
+    """Returns what a row of `REFLOG` says."""
+    _check("reflog", row, row[0])
+    return ReflogRow(row[0], Move(*row[1:-1]))
+
+
+def request_of(row: Row) -> Request:
+    """Returns what a row of `REQUEST` says."""
+    _check("requests", row, row[0])
+    return Request(*row[:-1])
+
+
+def settings_of(rows: Iterable[Row]) -> Settings:
+    """Returns what the rows of `SETTINGS` say. One without a value keeps the version of a removal."""
+    values, newest = {}, 0
+    for row in rows:
+        _check("settings", row, row[0])
+        name, value, version, _ = row
+        newest = max(newest, version)
+        if value is not None:
+            values[name] = value
+    return Settings(values, newest)
+
+
+def basis_of(rows: Iterable[Row]) -> Basis:
+    """Returns what the rows of `BASIS` say."""
+    settings, reference, request = [], None, None
+    for kind, *fields in rows:
+        if kind == 0:
+            settings.append(tuple(fields[:4]))
+        elif kind == 1:
+            reference = reference_of(tuple(fields[:4]))
+        else:
+            request = request_of(tuple(fields))
+    return Basis(reference, settings_of(settings), request)
+
+
+def with_check(*fields: str | bytes | int | None) -> Row:
+    """Returns the fields of a row with their check sum behind them."""
+    return (*fields, row_check(*fields))
+
+
+def _check(table: str, row: Row, name: object) -> None:
+    try:
+        if row_check(*row[:-1]) == row[-1]:
+            return
+    except (TypeError, ValueError):
+        pass
+    raise DamagedRow(f"table {table}, row {name!r}: its check sum is wrong")
