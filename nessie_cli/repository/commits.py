@@ -18,7 +18,7 @@ from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Reference, Re
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Recorded, Submission, check_same, digest_of_batch, recorded
+from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.base import StoredReference
@@ -52,8 +52,9 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
     objects = at.drafting_objects(spill=not change.dry_run)
     if basis.request is not None:
         batch = submission.batch(objects, change.operations, context.progress)
-        check_same(basis.request, context.who, _digest(name, change, batch))
-        return _repeated(at, change, recorded(at.view, basis.request))
+        done = recorded(at.view, basis.request)
+        refuse = reused(basis.request, context.who, _digest(name, change, batch))
+        return Draft(change, reference_changes(done.moves), answer=result_of(at.objects, done), refuse=refuse, repeated=True)
     branch = existing_branch(name, basis.reference, "commit")
     expected = expected_commit(objects, branch, change.expected_hash)
     batch = submission.batch(objects, change.operations, context.progress)
@@ -95,11 +96,6 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
 
 def _digest(name: str, change: Commit, batch: Batch) -> bytes:
     return digest_of_batch(name, (change.expected_hash, change.meta, change.dry_run), batch)
-
-
-def _repeated(at: Snapshot, change: Commit, done: Recorded) -> Draft[CommitResult]:
-    """The answer of a commit that was done before."""
-    return Draft(change, reference_changes(done.moves), answer=result_of(at.objects, done), repeated=True)
 
 
 def result_of(objects: Objects, done: Recorded) -> CommitResult | None:

@@ -10,13 +10,12 @@ from msgspec import Struct
 
 from nessie_cli.errors import NessieError, ReferenceConflict
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import is_deletion
+from nessie_cli.kernel.commits import is_deletion, operations_of
 from nessie_cli.kernel.forms import Commit, Id, Node, type_name
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import Conflict, Content, ContentKey, LogEntry, ReferenceType
+from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change
-from nessie_cli.repository.reading import log_entry
 from nessie_cli.store.base import Write
 
 if TYPE_CHECKING:
@@ -178,16 +177,19 @@ class Draft(Generic[A]):
         """The existing commits that the draft makes reachable, with all their ancestors, from a reference."""
         return tuple(source.hex() for source in self.effect.sources) if self.effect else ()
 
-    def new_commits(self, known: Sequence[str] = ()) -> Iterator[LogEntry]:
-        """Returns the commits that the draft makes reachable from a reference, newest first: `sources` and their ancestors.
+    def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
+        """Returns what the commits changed that the draft makes reachable from a reference: keys, and types of contents.
 
-        Those that the reference reached before are left out, and those reachable from the hashes `known`. Costs a read
-        for each commit.
+        Those commits are `sources` and their ancestors, without those that the reference reached before and those that
+        can be reached from the hashes `known`. The type is None for a deletion. Costs a read for each commit, none for
+        contents.
         """
         if self.effect is None:
             return
         objects = self.effect.objects
         before = [reference.before for reference in self.references if reference.before is not None]
         excluded = list(objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *known)]))
-        for id_, commit in history.reachable(objects, self.effect.sources, excluded):
-            yield log_entry(objects, id_, commit, operations=True)
+        for _, commit in history.reachable(objects, self.effect.sources, excluded):
+            for key, record in operations_of(objects, commit):
+                change = KeyChange(objects, key, None, record)
+                yield change.key, change.type_after

@@ -27,7 +27,7 @@ from nessie_cli.repository.changes import Merge
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.reading import batched
-from nessie_cli.repository.requests import Recorded, Submission, check_same, digest, recorded
+from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.base import Basis, StoredReference
@@ -57,8 +57,9 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
         source = at.revisions.resolve(change.source)
         existing_branch(name, basis.reference, "merge")
         return _merge(at, change, submission, basis, source)
-    check_same(basis.request, at.context.who, digest(change))
     done = recorded(at.view, basis.request)
+    if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
+        return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
     # The source may have moved since; the commit remembers what was merged.
     source = at.revisions.resolve(CommitSpec(None, at.objects.commit(after(done)).parents[1].hex()))
     again = structs.replace(change, options=structs.replace(options, dry_run=False))

@@ -10,7 +10,7 @@ from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, c
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import AssignReference, Change, CreateReference, DeleteReference, RenameReference
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Recorded, Submission, check_same, digest, recorded
+from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
@@ -123,9 +123,10 @@ def _refused(change: Change, found: StoredReference, refuse: Callable[[], Nessie
 def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | None:
     if basis.request is None:
         return None
-    check_same(basis.request, at.context.who, digest(change))
     done = recorded(at.view, basis.request)
-    return Draft(change, reference_changes(done.moves), answer=_reference_of(done), repeated=True)
+    refuse = reused(basis.request, at.context.who, digest(change))
+    answer = None if refuse else _reference_of(done)
+    return Draft(change, reference_changes(done.moves), answer=answer, refuse=refuse, repeated=True)
 
 
 def _reference_of(done: Recorded) -> Reference:

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct, msgpack
+from msgspec import Struct, msgpack, structs
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.commitspec import parse
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.kernel.committing import Batch
 from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import Operation
 from nessie_cli.model.progress import Progress
-from nessie_cli.repository.changes import Change
+from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
 from nessie_cli.store.base import Request, View
 
@@ -100,7 +101,13 @@ class Submission:
 
 
 def digest(change: Change) -> bytes:
-    """A digest of a change without operations: what tells two uses of one request id apart."""
+    """A digest of a change without operations: what tells two uses of one request id apart.
+
+    Of the source of a merge the name counts, if it has one: the source may move between two submissions.
+    """
+    if isinstance(change, Merge):
+        spec = parse(change.source) if isinstance(change.source, str) else change.source
+        change = structs.replace(change, source=spec.name or str(change.source))
     return sha256(_encode((type(change).__name__, change))).digest()[:_DIGEST]
 
 
@@ -121,7 +128,9 @@ def recorded(view: View, request: Request) -> Recorded:
     return Recorded(rows[-1].operation if rows else "", moves)
 
 
-def check_same(request: Request, caller: str, digest_: bytes) -> None:
-    """Raise `InvalidInput` unless a recorded request is the one that is submitted again."""
-    if request.digest and (request.caller != caller or request.digest != digest_):
-        raise InvalidInput(f"request id {request.id!r} was used for another request; use a new id for each request")
+def reused(request: Request, caller: str, digest_: bytes) -> Callable[[], NessieError] | None:
+    """Makes the error if a recorded request is another one than that which is submitted now; None if it is the same."""
+    if not request.digest or (request.caller == caller and request.digest == digest_):
+        return None
+    text = f"request id {request.id!r} was used for another request; use a new id for each request"
+    return lambda: InvalidInput(text)

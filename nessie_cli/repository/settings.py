@@ -8,7 +8,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.requests import Submission, check_same, digest, recorded
+from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker
 from nessie_cli.store.base import Write
@@ -22,8 +22,8 @@ def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> D
         protection.check_setting(name, value)
     request = at.view.request(submission.request_id) if submission.given else None
     if request is not None:
-        check_same(request, at.context.who, digest(change))
-        return Draft(change, [], answer=recorded(at.view, request).settings, repeated=True)
+        refuse = reused(request, at.context.who, digest(change))
+        return Draft(change, [], answer=recorded(at.view, request).settings, refuse=refuse, repeated=True)
     settings = at.view.settings()
     previous = {name: settings.values.get(name) for name in change.values}
     maker = WriteMaker(at.context, submission, "settings")

@@ -24,7 +24,7 @@ from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_at
-from nessie_cli.repository.requests import Submission, check_same, digest, recorded
+from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.base import Basis, Settings, StoredReference
@@ -42,8 +42,9 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     if basis.request is None:
         existing_branch(name, basis.reference, "transplant")
         return _transplant(at, change, submission, basis, commits)
-    check_same(basis.request, at.context.who, digest(change))
     done = recorded(at.view, basis.request)
+    if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
+        return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
     return repeated(_transplant(at, again, Submission(), Basis(was_at(done), Settings(), None), commits), done)
 

@@ -7,13 +7,12 @@ commits that become reachable included. The operations and their names are the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict
-from nessie_cli.model import Delete, LogEntry, MergeResult, Operation, Put
+from nessie_cli.model import Delete, MergeResult, Operation, Put
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -76,7 +75,7 @@ class Policy:
         change = draft.change
         through = self._source_of(change)
         if through:
-            self._require_readable(through, self._new_commits(draft, through))
+            self._require_readable(through, draft)
         if isinstance(change, Commit | Merge | Transplant):
             branch = self._name(change.branch)
             for key in draft.key_changes():
@@ -148,25 +147,20 @@ class Policy:
             named = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, change.key)
             raise self._rights.refusal(operation, through, change.key if named else None)
 
-    def _new_commits(self, draft: Draft[Any], through: str) -> Iterable[LogEntry]:
-        """The commits that become reachable, but those that were read to the end for an earlier draft of this caller."""
-        yield from draft.new_commits(self._rights.readable_heads(through))
-        self._rights.remember_readable(through, draft.sources)
+    def _require_readable(self, through: str, draft: Draft[Any]) -> None:
+        """Who makes commits reachable must be allowed to read, at the source, every content that they changed.
 
-    def _require_readable(self, through: str, commits: Iterable[LogEntry]) -> None:
-        """Who makes commits reachable must be allowed to read, at the source, every content that they changed."""
+        Commits that were checked to the end for this caller and reference before are not read again.
+        """
         may = self._rights.may
-        for commit in commits:
-            for operation in commit.operations or ():
-                if isinstance(operation, Put):
-                    type_ = operation.content.type_name
-                    readable = may(rules.READ_CONTENT_KEY, through, operation.key, type_) and may(
-                        rules.READ_ENTITY_VALUE, through, operation.key, type_
-                    )
-                else:
-                    readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, operation.key)
-                if not readable:
-                    raise self._rights.refusal(rules.READ_ENTITY_VALUE, through)
+        for key, type_ in draft.reached_changes(self._rights.readable_heads(through)):
+            if type_ is None:
+                readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, key)
+            else:
+                readable = may(rules.READ_CONTENT_KEY, through, key, type_) and may(rules.READ_ENTITY_VALUE, through, key, type_)
+            if not readable:
+                raise self._rights.refusal(rules.READ_ENTITY_VALUE, through)
+        self._rights.remember_readable(through, draft.sources)
 
 
 def _needed(change: KeyChange) -> list[tuple[str, str]]:

@@ -73,7 +73,7 @@ class Judgement:
         """What the rules make of the operations: their outcome, the conflicts with their facts, and the message of these."""
         batch = Batch(self._objects, self._operations)
         head_root = self._root({**self._at_head, **self._children()})
-        applied = apply_batch(self._objects, batch, self._root(self._at_expected), head_root, new_id)
+        applied = apply_batch(self._objects, batch, self._root(self._at_expected), head_root, lambda _: new_id())
         changes = self._repository.last_changes(self._head, [decode_key(conflict.key) for conflict in applied.conflicts])
 
         def changed_by(key: bytes) -> CommitMeta | None:

@@ -27,6 +27,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.base import MergeOptions, Revision
+from nessie_cli.repository.commits import AddedIds
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
 from nessie_cli.repository.remote.diagnosis import Judgement, State, keys_of, with_facts, with_namespaces
@@ -35,7 +36,6 @@ from nessie_cli.repository.remote.lost import is_commit_of, run_of, settled, sta
 from nessie_cli.repository.remote.reading import RemoteReading
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Lost, segment
-from nessie_cli.repository.writing import AddedIds
 from nessie_cli.wire import answers
 from nessie_cli.wire.decode import decode_key
 

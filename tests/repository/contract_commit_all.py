@@ -1,30 +1,23 @@
-"""The contract of a repository that makes several calls durable at once (`Grouping`)."""
+"""The contract of `commit_all`: several plans, each on the state that those before it will leave, made durable at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
 
 from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, MergeConflict, NessieError, ReferenceConflict
-from nessie_cli.model import ReferenceType
-from nessie_cli.repository.base import Grouping
+from nessie_cli.model import Reference, ReferenceType
+from tests.repository.plans import group
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
-
-
-def group(catalog: Catalog, *calls: Callable[[], object]) -> list[object]:
-    """Run the calls together."""
-    assert isinstance(catalog.repository, Grouping)
-    return list(catalog.repository.together(calls))
 
 
 class Groups:
     """A part of the contract of embedded repositories."""
 
     def test_each_call_of_a_group_has_its_own_answer_in_order(self, catalog: Catalog) -> None:
-        answers = group(catalog, *[lambda n=n: catalog.write("main", {f"k{n}": n}) for n in range(5)])
+        answers = group(catalog, *[lambda c, n=n: c.write("main", {f"k{n}": n}) for n in range(5)])
         assert answers == list(reversed(catalog.hashes()))
         assert catalog.numbers() == {f"k{n}": n for n in range(5)}
 
@@ -36,9 +29,9 @@ class Groups:
         content_id = catalog.id("main", "a")
         first, refused, last = group(
             catalog,
-            lambda: catalog.commit("main", put("a", table(1, content_id)), at=start),
-            lambda: catalog.commit("main", put("a", table(2, content_id)), at=start),
-            lambda: catalog.commit("main", put("b", table(3)), at=start),
+            lambda c: c.commit("main", put("a", table(1, content_id)), at=start),
+            lambda c: c.commit("main", put("a", table(2, content_id)), at=start),
+            lambda c: c.commit("main", put("b", table(3)), at=start),
         )
         assert isinstance(refused, ReferenceConflict)
         assert refused.head == first
@@ -48,13 +41,11 @@ class Groups:
     def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(self, catalog: Catalog) -> None:
         lost = []
 
-        def fails() -> None:
-            catalog.branch("dev")
-            lost.append(catalog.write("main", {"lost": 1}))
-            assert catalog.top(lost[0]).hash == lost[0]
+        def fails(c: Catalog) -> None:
+            lost.append(c.write("main", {"lost": 1}))
             raise ZeroDivisionError
 
-        answers = group(catalog, lambda: catalog.write("main", {"a": 1}), fails, lambda: catalog.write("main", {"b": 1}))
+        answers = group(catalog, lambda c: c.write("main", {"a": 1}), fails, lambda c: c.write("main", {"b": 1}))
         assert isinstance(answers[1], ZeroDivisionError)
         assert catalog.hashes() == [answers[2], answers[0]]
         assert catalog.numbers() == {"a": 1, "b": 1}
@@ -67,17 +58,18 @@ class Groups:
         base = catalog.write("main", {"a": 0, "b": 0})
         answers = group(
             catalog,
-            lambda: catalog.branch("dev").hash,
-            lambda: catalog.write("dev", {"a": 1}),
-            lambda: catalog.write("main", {"b": 2}),
-            lambda: catalog.merge("dev").successful,
-            lambda: catalog.transplant([catalog.write("dev", {"c": 3})]).applied,
-            catalog.numbers,
-            lambda: catalog.repository.delete_reference("dev", expected_hash=catalog.head("dev")).name,
+            lambda c: c.branch("dev").hash,
+            lambda c: c.write("dev", {"a": 1}),
+            lambda c: c.write("main", {"b": 2}),
+            lambda c: c.merge("dev").successful,
+            lambda c: c.write("dev", {"c": 3}),
+            lambda c: c.transplant([c.head("dev")]).applied,
+            Catalog.numbers,
+            lambda c: c.repository.delete_reference("dev", expected_hash=c.head("dev")).name,
         )
         assert answers[0] == base
-        assert answers[3:] == [True, True, {"a": 1, "b": 2, "c": 3}, "dev"]
-        assert catalog.numbers() == answers[5]
+        assert answers[5:] == [True, {"a": 1, "b": 2, "c": 3}, "dev"]
+        assert catalog.numbers() == answers[6]
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
     def test_every_kind_of_refusal_stands_in_its_place(self, catalog: Catalog) -> None:
@@ -89,38 +81,38 @@ class Groups:
         kinds = (MergeConflict, AlreadyExists, InvalidInput)
         answers = group(
             catalog,
-            lambda: catalog.merge("dev"),
-            lambda: catalog.branch("dev"),
-            lambda: catalog.repository.delete_reference("main", expected_hash=catalog.head()),
+            lambda c: c.merge("dev"),
+            lambda c: c.branch("dev"),
+            lambda c: c.repository.delete_reference("main", expected_hash=c.head()),
         )
         assert [isinstance(answer, kind) for answer, kind in zip(answers, kinds, strict=True)] == [True] * 3
         assert catalog.everything() == before
 
     def test_a_request_that_is_twice_in_a_group_is_done_once(self, catalog: Catalog) -> None:
-        answers = group(catalog, *[lambda: catalog.commit("main", put("a", table(1)), request_id="r")] * 2)
+        answers = group(catalog, *[lambda c: c.commit("main", put("a", table(1)), request_id="r")] * 2)
         assert answers[0] == answers[1] == catalog.head()
         assert len(catalog.log()) == 1
 
     def test_an_interrupt_undoes_the_whole_group(self, catalog: Catalog) -> None:
         lost = []
 
-        def interrupted() -> None:
-            lost.append(catalog.head())
+        def interrupted(c: Catalog) -> None:
+            lost.append(c.head())
             raise KeyboardInterrupt
 
         before = catalog.everything()
         with pytest.raises(KeyboardInterrupt):
-            group(catalog, lambda: catalog.write("main", {"a": 1}), interrupted)
+            group(catalog, lambda c: c.write("main", {"a": 1}), interrupted)
         assert catalog.everything() == before
         with pytest.raises(CommitNotFound):
             catalog.hash(f"@{lost[0]}")
-        assert group(catalog, lambda: catalog.write("main", {"a": 1})) == [catalog.head()]
+        assert group(catalog, lambda c: c.write("main", {"a": 1})) == [catalog.head()]
 
     def test_nobody_sees_a_group_before_all_of_it_is_done(self, catalog: Catalog) -> None:
         written, seen = Event(), []
 
-        def last() -> str:
-            head = catalog.write("main", {"b": 1})
+        def last(c: Catalog) -> str:
+            head = c.write("main", {"b": 1})
             written.set()
             return head
 
@@ -131,7 +123,7 @@ class Groups:
 
         with ThreadPoolExecutor(1) as pool:
             reading = pool.submit(reader)
-            group(catalog, lambda: catalog.write("main", {"a": 1}), last)
+            group(catalog, lambda c: c.write("main", {"a": 1}), last)
             reading.result(60)
         head, contents = seen[0]
         assert (head, len(contents)) in [(EMPTY, 0), (catalog.head(), 2)]
@@ -140,7 +132,7 @@ class Groups:
         def work(number: int) -> list[object]:
             if number % 2:
                 return [catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)]
-            return group(catalog, *[lambda n=n: catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)])
+            return group(catalog, *[lambda c, n=n: c.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)])
 
         with ThreadPoolExecutor(4) as pool:
             made = [hash_ for hashes in pool.map(work, range(4)) for hash_ in hashes]
@@ -148,7 +140,9 @@ class Groups:
         assert len(catalog.numbers()) == 32
 
     def test_references_made_in_a_group_are_there_or_refused(self, catalog: Catalog) -> None:
-        make = lambda: catalog.repository.create_reference(ReferenceType.TAG, "t", EMPTY)  # noqa: E731
+        def make(c: Catalog) -> Reference:
+            return c.repository.create_reference(ReferenceType.TAG, "t", EMPTY)
+
         made, refused = group(catalog, make, make)
         assert made == catalog.repository.reference("t")
         assert isinstance(refused, NessieError)
