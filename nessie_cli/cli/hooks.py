@@ -19,7 +19,8 @@ from msgspec import structs
 
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import NotAllowed
-from nessie_cli.repository.base import MergeOptions, Repository, Revision
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions, Revision
 
 if TYPE_CHECKING:
     from nessie_cli.model import CommitMeta, CommitResult, Content, ContentKey, MergeResult, Operation

@@ -12,7 +12,7 @@ from nessie_cli.cli.resolutions import Resolutions, command_line, contents_below
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.changes import MergeOptions
 
 
 class BehaviorChoice(StrEnum):

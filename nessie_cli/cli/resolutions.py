@@ -13,7 +13,7 @@ from nessie_cli.render.fields import type_label
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
     from nessie_cli.render.conflicts import ConflictReport
-    from nessie_cli.repository.base import Revision
+    from nessie_cli.repository.changes import Revision
 
 HASH_DIGITS = 12
 """As many digits of a hash as a command line shows that is to be pasted."""

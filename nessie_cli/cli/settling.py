@@ -14,7 +14,7 @@ from nessie_cli.cli.resolving import Choice, Decisions
 from nessie_cli.cli.submission import Submission, head_of_branch, submit
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.model import CommitMeta, Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.batch import Batch
 from nessie_cli.workspace.staging import StagedList, renames
 

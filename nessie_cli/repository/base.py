@@ -39,15 +39,11 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    MergeOptions,
     PutSettings,
     RenameReference,
+    Revision,
     Transplant,
-)
-from nessie_cli.repository.changes import (
-    MergeOptions as MergeOptions,
-)
-from nessie_cli.repository.changes import (
-    Revision as Revision,
 )
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import told
 from nessie_cli.repository import reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Revision, Sieve, Walk, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Sieve, Walk, describe_settings
+from nessie_cli.repository.changes import Revision
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot

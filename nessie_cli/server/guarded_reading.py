@@ -26,8 +26,8 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, Repository, Revision
-from nessie_cli.repository.changes import Change
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, Repository
+from nessie_cli.repository.changes import Change, Revision
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Plan

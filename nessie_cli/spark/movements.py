@@ -9,7 +9,8 @@ from pyspark.sql.types import StructType
 
 from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, Reference, ReferenceType
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.spark.columns import COMMIT, CONTENT, LONG, RENAME, TEXT, TIME, column, commit_row, content_row, rename_row
 from nessie_cli.spark.narrowing import Kind, Narrowing
 from nessie_cli.spark.options import Asked

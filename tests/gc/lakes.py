@@ -21,7 +21,8 @@ from nessie_cli.gc.planning import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.model import IcebergTable, LogEntry, Put, ReferenceType
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from tests.iceberg.lake import Lake, new_store
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})

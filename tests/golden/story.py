@@ -22,7 +22,8 @@ from nessie_cli.model import (
     ReferenceType,
     UnknownContent,
 )
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 
 BEGIN = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z in microseconds."""

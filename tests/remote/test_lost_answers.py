@@ -16,7 +16,8 @@ import pytest
 from nessie_cli.errors import AlreadyExists, OutcomeUnknown, ReferenceConflict, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.remote.listening import CUT, Answer, Request, forward, listening

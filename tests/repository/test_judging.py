@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from nessie_cli.repository.judging import Acting, KeyChange
 
 from nessie_cli import connect
 from nessie_cli.errors import NotAllowed, ReferenceConflict
@@ -19,8 +20,8 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
-from nessie_cli.repository.base import MergeOptions, Repository
-from nessie_cli.repository.judging import Acting, KeyChange
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 
 A, B, C = (ContentKey((name,)) for name in "abc")
 TABLE, NAMESPACE = "ICEBERG_TABLE", "NAMESPACE"

@@ -9,8 +9,8 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
-from tests.repository.contract_dividing import Divides
 from tests.repository.contract_commit_all import Groups
+from tests.repository.contract_dividing import Divides
 
 
 class TestLocalMemory(RepositoryContract, Groups, Divides):

@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from nessie_cli.errors import AlreadyExists, CommitNotFound, MergeConflict, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import CommitMeta, Content, IcebergTable, IcebergView, MergeBehavior, MergeResult, Namespace, Operation, ReferenceType
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.opening import connect, create
 from tests.repository.naive import Naive, Op, State, Thing, Verdict, apply
 from tests.repository.vocabulary import EMPTY, NOBODY, delete, key, namespace, put, table, types_and_keys, unchanged, view

@@ -15,7 +15,8 @@ import pytest
 from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
-from nessie_cli.repository.base import MergeOptions, Sieve, Walk
+from nessie_cli.repository.base import Sieve, Walk
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
 from nessie_cli.repository.sifting import Reading, sifted

@@ -29,7 +29,8 @@ from nessie_cli.model import (
     ReferenceType,
     Unchanged,
 )
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 
 NS = "namespace"
 """In a state of numbers: the key is a namespace."""

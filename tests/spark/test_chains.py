@@ -8,7 +8,8 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.model import NO_ANCESTOR, MergeBehavior, Reference
-from nessie_cli.repository.base import MergeOptions, Repository
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.spark.chains import chains, segments
 from tests.repository.vocabulary import Catalog
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nessie_cli.model import CommitMeta, Content, Delete, KeyBehavior, Operation, Put
-from nessie_cli.repository.base import MergeOptions
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
 
 REQUEST_ID = "nessie-request-id"

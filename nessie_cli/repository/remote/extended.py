@@ -23,7 +23,8 @@ from nessie_cli.model import (
     check_new_reference_name,
     check_reference_name,
 )
-from nessie_cli.repository.base import AheadBehind, MergeOptions, Revision
+from nessie_cli.repository.base import AheadBehind
+from nessie_cli.repository.changes import MergeOptions, Revision
 from nessie_cli.repository.remote.bodies import client_meta, commit_body, merge_body
 from nessie_cli.repository.remote.lost import FIRST_PAUSE, settled
 from nessie_cli.repository.remote.references import is_hash

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, LogEntry
-from nessie_cli.repository.base import AheadBehind, Revision
+from nessie_cli.repository.base import AheadBehind
+from nessie_cli.repository.changes import Revision
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.references import RemoteReferences, cel_text
 from nessie_cli.repository.remote.session import understood

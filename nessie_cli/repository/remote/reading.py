@@ -8,7 +8,8 @@ from typing import Any
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.kernel.forms import Kind, encode_value, object_id
 from nessie_cli.model import Content, ContentKey, DiffEntry, Entry, KeyRange
-from nessie_cli.repository.base import ALL_KEYS, Revision
+from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.repository.changes import Revision
 from nessie_cli.repository.remote.history import RemoteHistory, at_hash
 from nessie_cli.repository.remote.session import understood
 from nessie_cli.repository.remote.transport import Query, segment

@@ -29,7 +29,7 @@ from nessie_cli.model import (
     check_new_reference_name,
     check_reference_name,
 )
-from nessie_cli.repository.base import Revision
+from nessie_cli.repository.changes import Revision
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.session import Session, understood

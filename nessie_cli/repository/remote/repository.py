@@ -26,7 +26,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
-from nessie_cli.repository.base import MergeOptions, Revision
+from nessie_cli.repository.changes import MergeOptions, Revision
 from nessie_cli.repository.commits import AddedIds
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
