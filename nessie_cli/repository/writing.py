@@ -51,21 +51,26 @@ class Round:
         self._on = on
         self._overlay: Overlay | None = None
         self._decoded: dict[Id, Node | Commit] = {}
+        self._newest: Draft[Any] | None = None
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
     def plan(self, number: int, plan: Plan[Any, Any]) -> None:
         """Make one plan. It sees what those before it will have done; one that raises changes nothing."""
+        self._show_newest()
         found: Planned[Any] | Exception
         try:
             found = plan(self._on(self._overlay, self._decoded))
         except Exception as error:  # noqa: BLE001 - the answer of this plan; the others go on
             found = error
         self._results.append((number, found))
-        if (draft := _writing(found)) is not None:
-            assert draft.write is not None
+        self._newest = _writing(found)
+
+    def _show_newest(self) -> None:
+        """Let the next plan see the newest draft."""
+        if self._newest is not None and self._newest.write is not None:
             self._overlay = self._overlay or Overlay(self._store)
-            self._overlay.add(draft.write)
-            self._decoded.update(draft.decoded)
+            self._overlay.add(self._newest.write)
+            self._decoded.update(self._newest.decoded)
 
     def commit(self, lease: str, keep: Callable[[Decoded], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
