@@ -16,6 +16,7 @@ from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
 if TYPE_CHECKING:
     import typer
 
+    from nessie_cli.cli.hooks import Hooks
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
     from nessie_cli.model.progress import Progress
@@ -48,6 +49,7 @@ class Invocation:
         self.renames: Mapping[ContentKey, ContentKey] = {}
         self.staged_keys: Collection[ContentKey] = ()
         self._repository: Repository | None = None
+        self._hooks: Hooks | None = None
 
     @staticmethod
     def of(ctx: typer.Context) -> Invocation:
@@ -156,7 +158,7 @@ class Invocation:
             with self.at_work("opening the store"):
                 tell = self._busy.tell if self._busy else None
                 repository = connect(url, who=self.who(), access=self.access(url), notes=NoteFiles(url), progress=tell)
-            self._repository = self._hooked(self._watched(repository))
+            self._repository = self._watched(self._hooked(repository))
         return self._repository
 
     def _watched(self, repository: Repository) -> Repository:
@@ -191,13 +193,12 @@ class Invocation:
     def _hooked(self, repository: Repository) -> Repository:
         if self.workspace is None or not self.workspace.hooks_path.is_dir():
             return repository
-        from nessie_cli.cli.hooks import with_hooks
+        from nessie_cli.cli.hooks import hooks_of
 
-        return with_hooks(repository, self.workspace, verify=not self.options.no_verify, tell=self.err.print_line, rest=self._rest)
-
-    def _rest(self) -> None:
-        if self._busy is not None:
-            self._busy.rest()
+        pause = self._busy.paused if self._busy is not None else nullcontext
+        self._hooks = hooks_of(self.workspace, repository.url, verify=not self.options.no_verify, print_line=self.err.print_line, pause=pause)
+        repository.guard = self._hooks
+        return repository
 
     @property
     def is_open(self) -> bool:
@@ -207,9 +208,12 @@ class Invocation:
     def close(self) -> None:
         """Let go of the repository."""
         try:
+            if self._hooks is not None:
+                # The workspace is not locked any longer.
+                self._hooks.run_after()
+        finally:
             if self._repository is not None:
                 self._repository.close()
-        finally:
             if self._busy is not None:
                 self._busy.stop()
 

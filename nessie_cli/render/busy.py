@@ -10,6 +10,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
 
 if TYPE_CHECKING:
@@ -109,6 +111,17 @@ class Busy:
         with self._lock:
             self._quiet_since = time.monotonic()
             self._hide()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to another program while the block runs."""
+        works, self._works = self._works, []
+        self.rest()
+        try:
+            yield
+        finally:
+            self._works = works
+            self._quiet_since = time.monotonic()
 
     def stop(self) -> None:
         """Take the line away for good."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from re import Pattern
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
@@ -44,6 +44,7 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Revision,
     Transplant,
+    is_dry_run,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,20 @@ class AheadBehind(Struct, frozen=True):
     common_ancestor: str
 
 
+Check = Callable[["Draft[Any]"], None]
+"""Decides on a draft; raises what prevents it."""
+
+
+class Guard(Protocol):
+    """Decides on every change of a repository before it is committed, and hears of it afterwards."""
+
+    def check(self, draft: Draft[Any]) -> None:
+        """Raise what prevents a draft from being committed. Called again if the draft is made again."""
+
+    def done(self, draft: Draft[Any], answer: Any) -> None:
+        """A draft was committed; `answer` is what the caller gets."""
+
+
 class Repository(Protocol):
     """A catalog under version control. Obtain one with `connect(url)`; use it as a context manager or call `close`.
 
@@ -74,6 +89,9 @@ class Repository(Protocol):
     @property
     def url(self) -> str:
         """Where this repository is; no secrets in it."""
+
+    guard: Guard | None = None
+    """Asked about every change, if there is one."""
 
     knows_callers: ClassVar[bool] = False
     """Whether `as_caller` works: a server decides for itself who writes."""
@@ -165,27 +183,29 @@ class Repository(Protocol):
         id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
         """
 
-    def submit(self, change: Change, *, request_id: str | None = None, check: Callable[[Draft[Any]], None] | None = None) -> Any:
+    def submit(self, change: Change, *, request_id: str | None = None, check: Check | None = None) -> Any:
         """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
 
-        `check` is called with each draft that has no refusal, before it is committed, and raises what prevents it.
+        `check` is called with each draft that changes something, before it is committed, and raises what prevents it. The
+        guard of the repository is asked in the same way, except about dry runs.
         """
-        from nessie_cli.repository.requests import Submission
-        from nessie_cli.repository.writing import Planned
+        guard = None if is_dry_run(change) else self.guard
+        checks = [one for one in (check, guard.check if guard is not None else None) if one is not None]
+        if checks and isinstance(change, Commit):
+            change = structs.replace(change, operations=list(change.operations))
 
-        submission = Submission(request_id)
+        def check_all(draft: Draft[Any]) -> None:
+            for one in checks:
+                one(draft)
 
-        def plan(repository: Self) -> Planned[Any]:
-            draft = repository.draft(change, submission)
-            answer = draft.answer()
-            if check is not None and not draft.repeated:
-                check(draft)
-            return Planned(answer, draft)
+        answer, draft = self._write(change, request_id, check_all if checks else None)
+        if guard is not None and draft is not None:
+            guard.done(draft, answer)
+        return answer
 
-        [found] = self.commit_all([plan], fair=check is None)
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+        """Draft, check and commit a change. Returns the answer, and the draft that was committed, if there was one."""
+        raise NotImplementedError
 
     def commit(
         self,

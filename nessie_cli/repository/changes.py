@@ -94,3 +94,8 @@ class PutSettings(Struct, frozen=True):
 
 
 Change = Commit | Merge | Transplant | CreateReference | AssignReference | RenameReference | DeleteReference | PutSettings
+
+
+def is_dry_run(change: Change) -> bool:
+    """Whether a change is only to be worked out."""
+    return change.dry_run if isinstance(change, Commit) else isinstance(change, Merge | Transplant) and change.options.dry_run

@@ -12,6 +12,7 @@ from msgspec import structs
 from nessie_cli.kernel.cache import Layered
 from nessie_cli.kernel.forms import Id
 from nessie_cli.model import CommitResult, Problem
+from nessie_cli.repository.base import Check
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -27,7 +28,7 @@ from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.local_reading import LocalReading
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writing import Decoded, Plan, commit_all
+from nessie_cli.repository.writing import Decoded, Plan, Planned, commit_all
 from nessie_cli.store.base import StoredObject
 from nessie_cli.store.overlay import Overlay
 
@@ -78,6 +79,24 @@ class LocalRepository(LocalReading):
     def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
         """See `Repository`."""
         return commit_all(self._store, self._over, self._keep, plans, fair=fair)
+
+    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+        """See `Repository`."""
+        submission = Submission(request_id)
+
+        def plan(repository: Self) -> Planned[tuple[Any, Draft[Any] | None]]:
+            draft = repository.draft(change, submission)
+            answer = draft.answer()
+            if draft.write is None:
+                return Planned((answer, None))
+            if check is not None:
+                check(draft)
+            return Planned((answer, draft), draft)
+
+        [found] = self.commit_all([plan], fair=check is None)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def _keep(self, decoded: Decoded) -> None:
         put = self._snapshot.cache.put

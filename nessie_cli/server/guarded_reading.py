@@ -278,6 +278,10 @@ class GuardedReading(Repository):
         """Not here, as `draft`."""
         raise NotAllowed("this repository is for reading")
 
+    def _write(self, change: Change, request_id: str | None, check: object) -> tuple[Any, Draft[Any] | None]:  # noqa: ARG002 - as the base
+        """Not here, as `draft`."""
+        raise NotAllowed("this repository is for reading")
+
     def check(self) -> Iterator[Problem]:
         """See `Repository`; no route of the API leads here."""
         raise NotAllowed("a store is not verified through the server")
