@@ -114,8 +114,8 @@ def test_what_may_not_be_read(shared: Path) -> None:
 def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
     as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(UnsupportedFormat, match="has the older format 1 and cannot be migrated to 2, it is read-only"):
-        open_sqlite(str(shared / "store.sqlite"), format_=2, migrations={1: add_column})
+    with pytest.raises(UnsupportedFormat, match="has the older format 2 and cannot be migrated to 3, it is read-only"):
+        open_sqlite(str(shared / "store.sqlite"), format_=3, migrations={2: add_column})
 
 
 def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:
