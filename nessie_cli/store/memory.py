@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from secrets import token_hex
 from threading import Condition
 
 from nessie_cli.store.base import (
@@ -232,5 +232,5 @@ class _Ticket:
     """A place in the line for a lease. Time begins to run, until `until`, when the holder before has gone."""
 
     def __init__(self) -> None:
-        self.token = token_hex(8)
+        self.token = os.urandom(8).hex()
         self.until = 0.0

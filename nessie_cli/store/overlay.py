@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from nessie_cli.store.base import Basis, Move, ReflogRow, Request, Settings, StoredObject, StoredReference, View, Write
 
-_BEHIND_ALL = 1 << 62
-"""Numbers of rows that the base has not are higher than any that it has."""
+_BEHIND_STORE, _LAYER = 1 << 62, 1 << 40
+"""Rows of an overlay have higher numbers than those of its base, which may be an overlay, too."""
 
 
 class Overlay:
@@ -15,8 +15,10 @@ class Overlay:
 
     def __init__(self, base: View) -> None:
         self._base = base
+        self.first_number: int = base.first_number + _LAYER if isinstance(base, Overlay) else _BEHIND_STORE
         self._objects: dict[bytes, StoredObject] = {}
         self._index: dict[bytes, list[tuple[int, bytes]]] = {}
+        self._in_base: dict[bytes, bool] = {}
         self._references: dict[str, StoredReference | None] = {}
         self._moves: list[Move] = []
         self._settings: dict[str, str | None] = {}
@@ -30,7 +32,7 @@ class Overlay:
                 continue
             self._objects[stored.id] = stored
             for entry in stored.index:
-                self._index.setdefault(entry, []).append((_BEHIND_ALL + len(self._objects), stored.id))
+                self._index.setdefault(entry, []).append((self.first_number + len(self._objects), stored.id))
         for move in write.moves:
             self._references[move.name] = None if move.after is None else StoredReference(move.name, move.kind, move.after)
         self._moves += write.moves
@@ -61,8 +63,17 @@ class Overlay:
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """See `View`."""
-        own = [one for one in reversed(self._index.get(entry, ())) if before is None or one[0] < before][:limit]
-        return own + self._base.find_indexed(entry, before, limit - len(own)) if len(own) < limit else own
+        own = self._index.get(entry, [])
+        new = self._new([id_ for _, id_ in own])
+        found = [one for one in reversed(own) if one[1] in new and (before is None or one[0] < before)][:limit]
+        return found + self._base.find_indexed(entry, before, limit - len(found)) if len(found) < limit else found
+
+    def _new(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Returns those ids that the base has not: it lists its own objects under their own numbers."""
+        if unknown := [id_ for id_ in ids if id_ not in self._in_base]:
+            there = self._base.get(unknown)
+            self._in_base |= {id_: id_ in there for id_ in unknown}
+        return {id_ for id_ in ids if not self._in_base[id_]}
 
     # -- references, reflog, settings, requests --
 
@@ -81,9 +92,9 @@ class Overlay:
     def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
         """See `View`."""
         own = [
-            ReflogRow(_BEHIND_ALL + number, move)
+            ReflogRow(self.first_number + number, move)
             for number, move in enumerate(self._moves)
-            if name in (None, move.name) and (before is None or _BEHIND_ALL + number < before)
+            if name in (None, move.name) and (before is None or self.first_number + number < before)
         ][::-1][:limit]
         rest = None if limit is None else limit - len(own)
         return own if rest == 0 else own + self._base.reflog(name, before, rest)

@@ -6,9 +6,9 @@ ends of those behind it forward. So a dead holder costs its own time and nobody 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
-from secrets import token_hex
 
 import apsw
 
@@ -29,7 +29,7 @@ def draw(cursor: apsw.Cursor, name: str) -> str:
     ends = (tickets[-1][1] if tickets else now) + LEASE
     if ends > now + _LONGEST:
         return ""
-    token = token_hex(8)
+    token = os.urandom(8).hex()
     cursor.execute("INSERT INTO leases (name, token, ends) VALUES (?, ?, ?)", (name, token, ends))
     return token
 

@@ -15,10 +15,10 @@ def path(tmp_path: Path) -> str:
 def filled(path: str) -> str:
     """A closed store with one branch and three objects."""
     from nessie_cli.store.sqlite import create_sqlite
-    from tests.store.samples import commit, create
+    from tests.store.samples import commit, create, write
 
     store = create_sqlite(path)
-    store.write(create("main", "0"))
-    store.write(commit("main", "0", "1"))
+    write(store, create("main", "0"))
+    write(store, commit("main", "0", "1"))
     store.close()
     return path

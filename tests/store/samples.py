@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from secrets import token_hex
 
-from nessie_cli.store.base import Move, StoredObject, Write
+from nessie_cli.store.base import (
+    Move,
+    Outcome,
+    Request,
+    Requirement,
+    Stale,
+    Store,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 
 VALUE, NODE, COMMIT = 1, 2, 3
 
@@ -35,11 +47,34 @@ def a_move(name: str, before: str | None, after: str | None, *, kind: str = "BRA
     return Move(name, kind, place(before), place(after), 1_700_000_000_000_001, "somebody", "commit", message, request_id)
 
 
+def a_write(
+    objects: Sequence[StoredObject] = (),
+    moves: Sequence[Move] = (),
+    settings: Mapping[str, str | None] | None = None,
+    *,
+    required: Sequence[bytes] = (),
+    settings_version: int | None = None,
+    request_id: str = "",
+) -> Write:
+    """A write, under a request id of its own unless one is given."""
+    request = Request(request_id or token_hex(8), "somebody", b"digest", b"result", 1_700_000_000_000_001)
+    return Write(request, objects, moves, settings or {}, required, settings_version)
+
+
 def create(name: str, at: str = "0", kind: str = "BRANCH") -> Write:
-    return Write(moves=[a_move(name, None, at, kind=kind)])
+    return a_write(moves=[a_move(name, None, at, kind=kind)])
 
 
 def commit(name: str, before: str, after: str, request_id: str = "") -> Write:
     """What a commit looks like from below: some objects, one move."""
     objects = [an_object(f"value {after}", VALUE), an_object(f"node {after}", NODE, 3000), an_object(after, COMMIT, 300)]
-    return Write(objects, [a_move(name, before, after, request_id=request_id)])
+    return a_write(objects, [a_move(name, before, after, request_id=request_id)], request_id=request_id)
+
+
+def write(store: Store, one: Write) -> Outcome:
+    [outcome] = store.commit([one])
+    return outcome
+
+
+def stale(name: str, current: StoredReference | None) -> Stale:
+    return Stale(Requirement.REFERENCE, name, current)

@@ -10,70 +10,93 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.store.codec import RAW, SMALL, ZSTD, pack, unpack
+from nessie_cli.store.codec import RAW, SMALL, ZSTD, pack, resealed, unpack
 
 HEADER = 5
+ID = bytes(range(32))
 TEXT = b"metadata/00012-a.json, metadata/00013-b.json, " * 40
 
 
 @given(st.binary(max_size=2000) | st.binary(max_size=40).map(lambda part: part * 100))
 @settings(print_blob=True)
 def test_what_was_packed_is_unpacked(data: bytes) -> None:
-    assert unpack(pack(data)) == data
+    assert unpack(ID, 1, pack(ID, 1, data)) == data
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"a commit " * 30, TEXT], ids=["empty", "one byte", "raw", "compressed"])
 def test_every_flipped_byte_is_found(data: bytes) -> None:
-    blob = pack(data)
+    blob = pack(ID, 1, data)
     for position in range(len(blob)):
         for flip in (1, 0x80, 0xFF, blob[position] or 2):
             damaged = bytearray(blob)
             damaged[position] ^= flip
             with pytest.raises(ValueError, match=r"its check sum is wrong|no codec has the number"):
-                unpack(bytes(damaged))
+                unpack(ID, 1, bytes(damaged))
 
 
 @pytest.mark.parametrize("data", [b"", b"a commit " * 30, TEXT], ids=["empty", "raw", "compressed"])
 def test_every_shortened_or_lengthened_form_is_found(data: bytes) -> None:
-    blob = pack(data)
+    blob = pack(ID, 1, data)
     for length in range(len(blob)):
         with pytest.raises(ValueError, match=r"check sum|bytes are left"):
-            unpack(blob[:length])
+            unpack(ID, 1, blob[:length])
     with pytest.raises(ValueError, match="check sum"):
-        unpack(blob + b"\0")
+        unpack(ID, 1, blob + b"\0")
+
+
+def test_bytes_of_another_id_or_kind_are_found() -> None:
+    blob = pack(ID, 1, TEXT)
+    for id_, kind in ((ID[:-1] + b"x", 1), (ID, 2), (b"", 1)):
+        with pytest.raises(ValueError, match="its check sum is wrong"):
+            unpack(id_, kind, blob)
+
+
+@pytest.mark.parametrize("codec", [RAW, ZSTD])
+def test_an_object_of_format_1_is_sealed_again_unless_it_is_damaged(codec: int) -> None:
+    packed = pack(ID, 1, TEXT, plain=codec == RAW)
+    assert packed[0] == codec
+    payload = packed[HEADER:]
+    old = packed[:1] + crc32(packed[:1] + payload).to_bytes(4, "big") + payload
+    assert resealed(ID, 1, old) == packed
+    for position in range(len(old)):
+        damaged = old[:position] + bytes([old[position] ^ 1]) + old[position + 1 :]
+        with pytest.raises(ValueError, match=r"its check sum is wrong|no codec"):
+            unpack(ID, 1, resealed(ID, 1, damaged))
+    assert resealed(ID, 1, b"") == b""
 
 
 def test_objects_are_compressed_only_where_it_helps() -> None:
-    assert pack(b"a" * (SMALL - 1))[0] == RAW
-    assert pack(b"a" * SMALL)[0] == ZSTD
-    assert len(pack(TEXT)) < len(TEXT) / 4
+    assert pack(ID, 1, b"a" * (SMALL - 1))[0] == RAW
+    assert pack(ID, 1, b"a" * SMALL)[0] == ZSTD
+    assert len(pack(ID, 1, TEXT)) < len(TEXT) / 4
     noise = Random(7).randbytes(3000)
-    assert pack(noise)[0] == RAW
-    assert len(pack(noise)) == len(noise) + HEADER
+    assert pack(ID, 1, noise)[0] == RAW
+    assert len(pack(ID, 1, noise)) == len(noise) + HEADER
 
 
 def test_a_plain_object_is_kept_as_it_is() -> None:
     data = b"a" * 5000
-    assert pack(data, plain=True)[5:] == data
-    assert unpack(pack(data, plain=True)) == data
+    assert pack(ID, 1, data, plain=True)[5:] == data
+    assert unpack(ID, 1, pack(ID, 1, data, plain=True)) == data
 
 
 def test_a_payload_that_does_not_decompress_is_damage_although_its_check_sum_is_right() -> None:
     payload = b"no zstd frame"
-    blob = bytes([ZSTD]) + crc32(bytes([ZSTD]) + payload).to_bytes(4, "big") + payload
+    blob = bytes([ZSTD]) + crc32(payload, crc32(ID + bytes([1, ZSTD]))).to_bytes(4, "big") + payload
     with pytest.raises(ValueError, match="cannot be decompressed"):
-        unpack(blob)
+        unpack(ID, 1, blob)
 
 
 def test_small_objects_need_no_zstandard() -> None:
-    code = f"import sys; from nessie_cli.store.codec import pack, unpack; unpack(pack(b'a' * {SMALL - 1})); print('zstandard' in sys.modules)"
+    code = f"""import sys; from nessie_cli.store.codec import pack, unpack
+unpack(b'i', 1, pack(b'i', 1, b'a' * {SMALL - 1})); print('zstandard' in sys.modules)"""
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_threads_do_not_share_a_compressor() -> None:
     def work(seed: int) -> None:
         data = [bytes([seed, n % 256]) * 900 for n in range(300)]
-        assert [unpack(pack(d)) for d in data] == data
+        assert [unpack(ID, 1, pack(ID, 1, d)) for d in data] == data
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))

@@ -8,7 +8,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.store.opening import create_store, open_store
-from tests.store.samples import create
+from tests.store.samples import create, write
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def test_any_name_is_a_name(tmp_path: Path, name: str) -> None:
 
 def test_the_url_of_a_store_opens_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = create_store("in/a.sqlite")
-    store.write(create("main"))
+    write(store, create("main"))
     store.close()
     monkeypatch.chdir("/")
     again = open_store(store.url)
@@ -48,7 +48,7 @@ def test_another_working_directory_does_not_move_an_open_store(tmp_path: Path, m
 
     store = create_store("in/a.sqlite")
     monkeypatch.chdir(tmp_path / "in")
-    thread = Thread(target=lambda: store.write(create("main")))  # a new thread: a new connection
+    thread = Thread(target=lambda: write(store, create("main")))  # a new thread: a new connection
     thread.start()
     thread.join()
     assert [r.name for r in store.references()] == ["main"]
@@ -57,7 +57,7 @@ def test_another_working_directory_does_not_move_an_open_store(tmp_path: Path, m
 
 def test_creating_where_a_store_is_opens_it() -> None:
     store = create_store("in/a.sqlite")
-    store.write(create("main"))
+    write(store, create("main"))
     store.close()
     again = create_store("in/a.sqlite")
     assert [r.name for r in again.references()] == ["main"]
@@ -68,7 +68,7 @@ def test_memory_is_empty_each_time() -> None:
     for make in (create_store, open_store):
         store = make("memory:")
         assert store.url == "memory:"
-        assert store.write(create("main"))
+        assert write(store, create("main"))
         assert len(store.references()) == 1
 
 

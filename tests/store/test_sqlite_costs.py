@@ -7,9 +7,9 @@ from random import Random
 
 import apsw
 
-from nessie_cli.store.base import StoredObject, Write
+from nessie_cli.store.base import Request, StoredObject, Write
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, an_object, create, id_of
+from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, create, id_of, write
 
 
 def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
@@ -24,7 +24,6 @@ def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
     size = log_size()
     clock.now += 3600
     store.put(objects)
-    store.write(Write(objects))
     assert log_size() == size
     clock.now += 1
     store.put(objects)
@@ -36,15 +35,17 @@ def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str)
     """Two nodes, a commit, a value, a move: what the kernel writes, in realistic and incompressible sizes."""
     random = Random(1)
     store = create_sqlite(path)
-    store.write(create("main", "0"))
+    write(store, create("main", "0"))
     connection = apsw.Connection(path)
     connection.execute("PRAGMA synchronous = OFF")
     count = 1500
     for n in range(count):
         sizes = ((VALUE, 300), (NODE, 1300), (NODE, 700), (COMMIT, 350))
         objects = [StoredObject(random.randbytes(32), kind, random.randbytes(size)) for kind, size in sizes]
-        move = a_move("main", str(n), str(n + 1), request_id=random.randbytes(16).hex(), message="nightly load of a table")
-        store.write(Write(objects, [move]))
+        id_ = random.randbytes(16).hex()
+        move = a_move("main", str(n), str(n + 1), request_id=id_, message="nightly load of a table")
+        request = Request(id_, "somebody", random.randbytes(32), random.randbytes(40), move.time)
+        write(store, Write(request, objects, [move]))
     connection.close()
     store.close()
     assert Path(path).stat().st_size / count < 4800
@@ -52,7 +53,7 @@ def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str)
 
 def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> None:
     store = create_sqlite(path)
-    store.write(Write(moves=[a_move(f"tag/{n:05}", None, "0", kind="TAG") for n in range(3000)] + [a_move("main", None, "0")]))
+    write(store, a_write(moves=[a_move(f"tag/{n:05}", None, "0", kind="TAG") for n in range(3000)] + [a_move("main", None, "0")]))
     store.close()
     connection = apsw.Connection(path)
 
@@ -76,7 +77,8 @@ def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> Non
         store.references(None, "tag/", "tag/02", 10)
         store.reflog("main", None, 10)
         store.reflog(None, None, 10)
-        store.find_request("x")
+        store.request("x")
+        store.basis("main", "x")
         store.find_ids(COMMIT, "ab", 2)
         store.get([id_of("x")])
         store.get([id_of(str(n)) for n in range(9)])
@@ -85,11 +87,12 @@ def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> Non
         apsw.connection_hooks.remove(trace)
     plans = [plan(sql) for sql in statements]
     connection.close()
-    assert len(plans) == 8
+    assert len(plans) == 9
     for found in plans:
         assert "TEMP B-TREE" not in found
         assert "SEARCH" in found
-        assert "SCAN" not in found.replace("SCAN carray", "")
+        assert "SCAN" not in found.replace("SCAN carray", "").replace("SCAN settings", "")
     assert "refs_by_kind" in plans[0]
     assert "reflog_by_name" in plans[2]
-    assert "reflog_by_request" in plans[4]
+    assert "requests USING PRIMARY KEY" in plans[4]
+    assert "requests USING PRIMARY KEY" in plans[5]

@@ -11,7 +11,7 @@ import pytest
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.store.base import StoredObject
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import COMMIT, NODE, an_object, commit, id_of
+from tests.store.samples import COMMIT, NODE, an_object, commit, id_of, write
 
 
 def change(path: str, sql: str) -> None:
@@ -24,17 +24,17 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
     """Each byte of a small and of a compressed object, as it stands in the file."""
     for victim in (an_object("1", COMMIT, 300), an_object("node 1", NODE, 3000)):
         connection = apsw.Connection(filled)
-        blob: bytes = connection.execute("SELECT data FROM objects WHERE id = ?", (victim.id,)).get
+        blob: bytes = connection.execute("SELECT packed FROM objects WHERE id = ?", (victim.id,)).get
         store = open_sqlite(filled)
         for position in range(len(blob)):
             damaged = blob[:position] + bytes([blob[position] ^ 0x55]) + blob[position + 1 :]
-            connection.execute("UPDATE objects SET data = ? WHERE id = ?", (damaged, victim.id))
+            connection.execute("UPDATE objects SET packed = ? WHERE id = ?", (damaged, victim.id))
             with pytest.raises(DamagedObject, match=rf"object {victim.id.hex()} is damaged: ") as caught:
                 store.get([victim.id])
             assert caught.value.object_id == victim.id.hex()
             found = [o for o in store.scan() if not isinstance(o, StoredObject)]
             assert [(o.id, o.kind) for o in found] == [(victim.id, victim.kind)]
-        connection.execute("UPDATE objects SET data = ? WHERE id = ?", (blob, victim.id))
+        connection.execute("UPDATE objects SET packed = ? WHERE id = ?", (blob, victim.id))
         assert store.get([victim.id]) == {victim.id: victim.data}
         store.close()
         connection.close()
@@ -42,7 +42,7 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
 
 @pytest.mark.parametrize("damage", ["NULL", "7", "'text'", "x''", "x'00'", "x'0900000000'"])
 def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None:
-    change(filled, f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET data = {damage} WHERE kind = {COMMIT}")
+    change(filled, f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET packed = {damage} WHERE kind = {COMMIT}")
     store = open_sqlite(filled)
     found = [o for o in store.scan() if not isinstance(o, StoredObject)]
     if damage == "NULL":  # refused by the table itself
@@ -77,8 +77,10 @@ def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_erro
             store.references()
             store.reflog()
             store.settings()
+            store.request("r")
+            store.basis("main", "r")
             store.find_ids(COMMIT, "", 10)
-            store.write(commit("main", "1", "2"))
+            write(store, commit("main", "1", "2"))
         except NessieError:
             pass
         finally:
@@ -93,7 +95,7 @@ def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) 
     objects = [an_object(str(n), COMMIT) for n in range(8)]
     store.put(objects)
     assert store.written_before(objects[7].id, COMMIT, 4) == {o.id: o.data for o in objects[3:]}
-    for place, damage in enumerate(["data = 'text'", "data = x'00'", "data = 7", "data = CAST(x'ff' AS TEXT)"], 2):
-        change(path, f"UPDATE objects SET {damage} WHERE rowid = {place}")
+    for place, damage in enumerate(["packed = 'text'", "packed = x'00'", "packed = 7", "packed = CAST(x'ff' AS TEXT)"], 2):
+        change(path, f"UPDATE objects SET {damage} WHERE number = {place}")
     assert store.written_before(objects[7].id, COMMIT, 8) == {o.id: o.data for o in (objects[0], *objects[5:])}
     store.close()

@@ -13,7 +13,7 @@ import pytest
 from nessie_cli.errors import DamagedObject, StoreNotFound, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.base import STORE_FORMAT, Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import commit, create, id_of
+from tests.store.samples import commit, create, id_of, write
 
 
 def change(path: str, sql: str) -> None:
@@ -42,7 +42,7 @@ def test_a_new_store_is_in_wal_mode_and_carries_mark_and_format(path: str) -> No
 def test_many_can_create_at_once(path: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(create_sqlite, [path] * 8))
-    answers = [store.write(create("main", str(n))) for n, store in enumerate(stores)]
+    answers = [write(store, create("main", str(n))) for n, store in enumerate(stores)]
     assert answers.count(Done()) == 1
     for store in stores:
         store.close()
@@ -103,7 +103,7 @@ def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
     with pytest.raises(DamagedObject, match=r"the file is damaged \(no such table: reflog\); restore it from a copy"):
         store.reflog()
     with pytest.raises(DamagedObject):
-        store.write(commit("main", "1", "2"))
+        write(store, commit("main", "1", "2"))
     store.close()
 
 
@@ -142,7 +142,7 @@ def test_an_older_format_is_migrated_step_by_step_and_keeps_everything(filled: s
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
     assert len(store.reflog()) == 2
-    assert store.write(commit("main", "1", "2")) == Done()
+    assert write(store, commit("main", "1", "2")) == Done()
     store.close()
     assert notes(filled) == ["made from an older format"]
     with pytest.raises(UnsupportedFormat, match="upgrade nessie-cli"):
@@ -153,7 +153,7 @@ def test_a_migration_that_fails_changes_nothing(filled: str) -> None:
     with pytest.raises(ZeroDivisionError):
         open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fail})
     store = open_sqlite(filled)
-    assert store.write(commit("main", "1", "2")) == Done()
+    assert write(store, commit("main", "1", "2")) == Done()
     store.close()
     with pytest.raises(apsw.SQLError):
         notes(filled)

@@ -7,7 +7,7 @@ import pytest
 
 from nessie_cli.store.base import STORE_FORMAT, Done, StoredReference
 from nessie_cli.store.sqlite import open_sqlite
-from tests.store.samples import COMMIT, NODE, VALUE, a_move, an_object, commit, id_of
+from tests.store.samples import COMMIT, NODE, VALUE, a_move, an_object, commit, id_of, write
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -33,7 +33,9 @@ def test_a_store_of_every_released_format_is_read_and_written(tmp_path: Path, fo
         a_move("v1", None, "next", kind="TAG"),
     ]
     assert [row.move for row in reversed(store.reflog())] == moves
-    assert [row.number for row in store.find_request("request 7")] == [2]
-    assert store.settings() == {".default-branch": "main"}
-    assert store.write(commit("main", "next", "after")) == Done()
+    request = store.request("request 7")
+    assert request is not None
+    assert (request.caller, request.time) == (moves[1].who, moves[1].time)
+    assert store.settings().values == {".default-branch": "main"}
+    assert write(store, commit("main", "next", "after")) == Done()
     store.close()

@@ -13,7 +13,7 @@ import pytest
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
-from tests.store.samples import an_object, commit, create, id_of
+from tests.store.samples import an_object, commit, create, id_of, write
 
 
 def add_column(cursor: apsw.Cursor) -> None:
@@ -25,8 +25,8 @@ def shared() -> Iterator[Path]:
     """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so the test gives up being one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     store = create_sqlite(str(folder / "store.sqlite"))
-    store.write(create("main", "0"))
-    store.write(commit("main", "0", "1"))
+    write(store, create("main", "0"))
+    write(store, commit("main", "0", "1"))
     store.close()
     superuser = os.geteuid() == 0
     folder.chmod(0o777)
@@ -53,7 +53,7 @@ def read_but_not_write(path: Path) -> None:
     store = open_sqlite(str(path))
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
-    for attempt in (lambda: store.write(commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: store.delete([id_of("x")], 9)):
+    for attempt in (lambda: write(store, commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: store.delete([id_of("x")], 9)):
         with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder"):
             attempt()
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
@@ -70,12 +70,12 @@ def test_what_may_only_be_read_is_read(shared: Path, file: int, folder: int) -> 
 def test_a_store_that_another_user_has_open_is_read(shared: Path) -> None:
     owner: list[SQLiteStore] = []
     as_owner(lambda: owner.append(open_sqlite(str(shared / "store.sqlite"))))
-    as_owner(lambda: owner[0].write(create("dev")) and None)
+    as_owner(lambda: write(owner[0], create("dev")) and None)
     as_owner(lambda: [entry.chmod(0o444) for entry in shared.iterdir()] and None)
     as_owner(lambda: shared.chmod(0o555))
     store = open_sqlite(str(shared / "store.sqlite"))
     assert [r.name for r in store.references()] == ["dev", "main"]
-    as_owner(lambda: owner[0].write(create("dev2")) and None)
+    as_owner(lambda: write(owner[0], create("dev2")) and None)
     assert [r.name for r in store.references()] == ["dev", "dev2", "main"]
     store.close()
     as_owner(owner[0].close)
@@ -87,7 +87,7 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
     def crash() -> None:
         crashed = shared.parent / f"{shared.name}.copy"
         store = open_sqlite(str(shared / "store.sqlite"))
-        store.write(create("dev"))
+        write(store, create("dev"))
         for name in ("store.sqlite", "store.sqlite-wal"):
             shutil.copy(shared / name, f"{crashed}{name}")
         store.close()
@@ -114,8 +114,8 @@ def test_what_may_not_be_read(shared: Path) -> None:
 def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
     as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(UnsupportedFormat, match="has the older format 1 and cannot be migrated to 2, it is read-only"):
-        open_sqlite(str(shared / "store.sqlite"), format_=2, migrations={1: add_column})
+    with pytest.raises(UnsupportedFormat, match="has the older format 2 and cannot be migrated to 3, it is read-only"):
+        open_sqlite(str(shared / "store.sqlite"), format_=3, migrations={2: add_column})
 
 
 def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:
