@@ -187,7 +187,7 @@ class LocalRepository(LocalReading):
         return check(scan, self._store.get, self._store.scan_marks(), references, progress=progress, count=count)
 
     def version(self) -> Hashable | None:
-        """See `Watched`."""
+        """See `Repository`."""
         return None if self._watched is None else self._watched.version()
 
     @cached_property
@@ -198,11 +198,3 @@ class LocalRepository(LocalReading):
     def close(self) -> None:
         """See `Repository`."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        """See `Repository`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `Repository`."""
-        self.close()

@@ -129,7 +129,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
 
 
-def outline(objects: Objects, commit: Commit) -> list[ChangedKey]:
+def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
     """The keys that a commit changed. Its state is its first parent's with its operations done, so only these are looked at."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)

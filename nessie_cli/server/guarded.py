@@ -7,7 +7,6 @@ content by a side way (`docs/security.md` says where).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Self
 
 from msgspec import structs
 
@@ -168,13 +167,6 @@ class GuardedRepository(GuardedReading):
 
     def close(self) -> None:
         """Nothing: the repository is the server's."""
-
-    def __enter__(self) -> Self:
-        """Use as a context manager."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing, as `close`."""
 
 
 def _needed(change: KeyChange) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, Repository, Revision
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Revision
 from nessie_cli.server import rules
 from nessie_cli.server.rights import Rights
 from nessie_cli.server.sight import Sight
@@ -38,7 +38,7 @@ def config_type(setting: str) -> str:
     return setting.removeprefix(CONFIG_OBJECT) if setting.startswith(CONFIG_OBJECT) else SETTINGS
 
 
-class GuardedReading:
+class GuardedReading(Repository):
     """The verbs that read, for one request of one caller: each asks for its rights first; listings leave out what the caller may not see."""
 
     def __init__(self, repository: Repository, rights: Rights) -> None:
@@ -203,11 +203,13 @@ class GuardedReading:
 
         return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """See `Dividing`; where to cut is told by keys that the caller may know."""
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey] | None:
+        """See `Repository`; cuts only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
-        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix) if isinstance(self._inner, Dividing) else []
+        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
+        if cuts is None:
+            return None
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:

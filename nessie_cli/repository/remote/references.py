@@ -29,7 +29,7 @@ from nessie_cli.model import (
     check_new_reference_name,
     check_reference_name,
 )
-from nessie_cli.repository.base import Revision
+from nessie_cli.repository.base import Repository, Revision
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.session import Session, understood
@@ -43,7 +43,7 @@ _SEARCHED = 10_000
 """Commits that are looked through for a shortened hash: the API has no look-up for one."""
 
 
-class RemoteReferences:
+class RemoteReferences(Repository):
     """The verbs about references, and what revisions name."""
 
     def __init__(self, session: Session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
@@ -360,14 +360,6 @@ class RemoteRepository(RemoteReading):
     def close(self) -> None:
         """See `Repository`."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        """See `Repository`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `Repository`."""
-        self.close()
 
 
 def commit_result(data: Any) -> CommitResult:
