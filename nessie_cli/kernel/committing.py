@@ -22,7 +22,7 @@ from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
-from nessie_cli.model.progress import Progress, told
+from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[], bytes]
 """Makes a new content id: 16 random bytes of a UUID."""
@@ -77,7 +77,7 @@ class Batch:
         self.changes: dict[bytes, Change] = {}
         # Each is read now and judged later.
         total = 2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
-        for operation in told(operations, progress, total):
+        for operation in with_progress(operations, progress, total):
             self._add(operation)
         if not self.changes:
             raise InvalidInput("Commit operations must not be empty")
@@ -147,7 +147,7 @@ class _Judge:
 
     def judge(self, progress: Progress | None) -> None:
         rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
-        for key, change in told(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
+        for key, change in with_progress(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
             rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         if self._created or spaces:

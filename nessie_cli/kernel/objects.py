@@ -48,7 +48,8 @@ SPILL_AT = 20_000
 class Objects:
     """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
 
-    What is added is in `pending` until the caller has stored it, `marks` says by which words the store shall find it; `spill`, where given,
+    What is added is in `pending` until the caller has stored it, `index_terms` has the terms of the new commits for the
+    commit index; `spill`, where given,
     is called when much of it has gathered (a large load). Contents that are only compared with what is stored are kept beside.
     `written_before` reads neighbours together.
     `last_path` is the way to the last key that was found alone: who looks a key up often goes on to edit it.
@@ -70,7 +71,7 @@ class Objects:
         self._compared: dict[Id, bytes] = {}
         self.last_path: tuple[Id, bytes, list[tuple[Node, int]]] = (b"", b"", [])
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
-        self.marks: dict[Id, tuple[bytes, ...]] = {}
+        self.index_terms: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0
         self.node_writes = 0
         self.commit_reads = 0
@@ -189,7 +190,7 @@ class Objects:
         data = encode_commit(commit)
         id_ = object_id(_COMMIT, data)
         self._added[id_] = commit
-        # Never handed over early: its marks come with the write.
+        # Never handed over early: its index terms come with the write.
         self.pending[id_] = (_COMMIT, data)
         return id_
 

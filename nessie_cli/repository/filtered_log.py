@@ -1,7 +1,7 @@
 """The filtered log of a store: commits are tested as they are stored, and entries are made only of those that pass.
 
 If the commit index tells which commits can pass, or jump pointers where the first of them is, the commits between are
-not read (kernel/leaping.py).
+not read (kernel/fast_paths.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from re import Pattern
 from typing import NamedTuple
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.kernel import history, leaping, tree
+from nessie_cli.kernel import fast_paths, history, tree
+from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
 from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Commit, Id
-from nessie_cli.kernel.keylog import LARGE, FindMarked, mark_of, marked
 from nessie_cli.kernel.keys import below, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
@@ -40,10 +40,10 @@ class LogSource(NamedTuple):
     """
 
     objects: Objects
-    find_marked: FindMarked
-    is_ancestor: leaping.IsAncestor
+    lookup: IndexLookup
+    is_ancestor: fast_paths.IsAncestor
     times: Callable[[Collection[Id]], Mapping[Id, int]] | None = None
-    short: int = leaping.SHORT
+    short: int = fast_paths.SHORT
     rare: int = 16
 
     def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
@@ -82,7 +82,7 @@ def _has_parent_since(objects: Objects, commit: Commit, since: int) -> bool:
     return any(objects.commit(parent).time >= since for parent in commit.parents if parent != NO_COMMIT)
 
 
-def _walked(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[leaping.Found]:
+def _walked(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found]:
     objects = source.objects
     if exclude and walk.first_parent:
         start, end = starts[0], exclude[0]
@@ -104,36 +104,36 @@ def _heads_at(source: LogSource, start: Id, time: int, *, first_parent: bool) ->
     left_out = history.height_of(objects, start) - history.height_of(objects, first)
     if first_parent:
         return [first] if first != NO_COMMIT else []
-    merges = leaping.merges_of_store(objects, source.find_marked, left_out) if left_out > source.short else None
+    merges = fast_paths.merges_of_store(objects, source.lookup, left_out) if left_out > source.short else None
     try:
-        return [start] if merges is None else leaping.heads_at(objects, source.is_ancestor, start, merges, time)
+        return [start] if merges is None else fast_paths.heads_at(objects, source.is_ancestor, start, merges, time)
     except DamagedObject:
         # Perhaps on a branch that a walk does not meet.
         return [start]
 
 
-def _indexed(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[leaping.Found] | None:
+def _indexed(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found] | None:
     """The commits that can pass, if the commit index tells which these are; None if all have to be read."""
     if exclude or len(starts) != 1:
         return None
     objects, start = source.objects, starts[0]
     height = history.height_of(objects, start)
-    found = _marked(source, wanted.keys, height) if wanted.keys else None
+    found = _commits_on(source, wanted.keys, height) if wanted.keys else None
     if wanted.merges and not wanted.keys:
-        found = leaping.merges_of_store(objects, source.find_marked, height)
+        found = fast_paths.merges_of_store(objects, source.lookup, height)
     if found is None:
         return None
     if wanted.until is not None:
         until = micros(wanted.until)
         found = [pair for pair in found if pair[1].time <= until]
-    return leaping.those_in(objects, _never if walk.first_parent else source.is_ancestor, start, found)
+    return fast_paths.those_in(objects, _never if walk.first_parent else source.is_ancestor, start, found)
 
 
 def _never(_: Id, __: Id) -> bool:
     return False
 
 
-def _marked(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[leaping.Found] | None:
+def _commits_on(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[fast_paths.Found] | None:
     """The commits of the store with an operation on one of the keys, newest first.
 
     None if there are many or one is damaged, or if a key was a namespace once: operations on keys below it
@@ -142,7 +142,7 @@ def _marked(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[
     objects = source.objects
     raw_keys = [encode_key(key) for key in keys]
     ids: set[Id] = set()
-    for _, id_ in merge(*(marked(source.find_marked, mark) for mark in (LARGE, *map(mark_of, raw_keys))), reverse=True):
+    for _, id_ in merge(*(indexed(source.lookup, term) for term in (LARGE_COMMIT, *map(term_of, raw_keys))), reverse=True):
         ids.add(id_)
         if len(ids) * source.rare > height:
             return None
@@ -157,7 +157,7 @@ def _marked(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[
             return None
         if records:
             found.append((id_, commit))
-    return sorted(found, key=leaping.newest_first)
+    return sorted(found, key=fast_paths.newest_first)
 
 
 def _tests(objects: Objects, wanted: LogFilter) -> Iterator[Test]:

@@ -42,7 +42,7 @@ class LocalRepository(LocalReading):
 
     def acting_as(self, who: str, judge: Judge | None = None) -> Self:
         """See `Acting`."""
-        _ = self._lineages  # found out once for all copies
+        _ = self._ancestry  # found out once for all copies
         other = copy(self)
         other._at = structs.replace(self._at, who=who, judge=judge)  # noqa: SLF001 - a copy of this class
         # Both were made for whoever acts here.
@@ -81,7 +81,7 @@ class LocalRepository(LocalReading):
     def _moves(self) -> Moves:
         from nessie_cli.repository.moves import Moves
 
-        return Moves(self._store, self._revisions, self._lineages, self._at, self.default_branch)
+        return Moves(self._store, self._revisions, self._ancestry, self._at, self.default_branch)
 
     # -- writing -----------------------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.chunker import PARAMETERS
+from nessie_cli.kernel.commit_index import commits_of_key
 from nessie_cli.kernel.commits import from_micros, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import (
@@ -28,7 +28,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.model.progress import told
+from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Revision, describe_settings
 from nessie_cli.repository.context import Context
@@ -37,8 +37,8 @@ from nessie_cli.repository.revisions import Revisions, as_reference
 from nessie_cli.store.base import STORE_FORMAT, Store, StoredReference
 
 if TYPE_CHECKING:
-    from nessie_cli.kernel.lineage import Lineages
-    from nessie_cli.repository.surveying import Survey
+    from nessie_cli.kernel.ancestry import AncestryIndex
+    from nessie_cli.repository.survey import Survey
 
 DEFAULT_BRANCH = ".default-branch"
 CREATED = ".created"
@@ -144,7 +144,7 @@ class LocalReading(Repository):
         first = self._commit_id(start)
         last = self._revisions.commit_id(until) if until else None
         walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
-        for id_, commit in told(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
+        for id_, commit in with_progress(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
             if id_ == last:
                 return
@@ -161,7 +161,7 @@ class LocalReading(Repository):
 
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
         """See `Repository`."""
-        for id_, commit in touching(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
+        for id_, commit in commits_of_key(self._objects, self._store.find_marked, self._commit_id(start), encode_key(key)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
@@ -185,7 +185,7 @@ class LocalReading(Repository):
         """See `Repository`."""
         id_ = self._commit_id(at)
         count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
-        return iter(told(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
+        return iter(with_progress(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
 
     def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
         """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
@@ -217,30 +217,30 @@ class LocalReading(Repository):
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""
-        from nessie_cli.kernel.leaping import near_merge_base
+        from nessie_cli.kernel.fast_paths import near_merge_base
 
         objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
         near = near_merge_base(objects, self._store.find_marked, *ids)
         return (history.merge_base(objects, *ids) if near is None else near).hex()
 
     @cached_property
-    def _lineages(self) -> Lineages:
-        from nessie_cli.kernel.lineage import Lineages
+    def _ancestry(self) -> AncestryIndex:
+        from nessie_cli.kernel.ancestry import AncestryIndex
 
-        return Lineages(self._objects, self._store.find_marked)
+        return AncestryIndex(self._objects, self._store.find_marked)
 
     def _descends(self, ancestor: Id, commit: Id) -> bool:
-        return self._lineages.is_ancestor(ancestor, commit)
+        return self._ancestry.is_ancestor(ancestor, commit)
 
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """See `Repository`."""
-        return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
+        return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
     @cached_property
     def _survey(self) -> Survey:
-        from nessie_cli.repository.surveying import Survey
+        from nessie_cli.repository.survey import Survey
 
-        return Survey(self._objects, lambda: self._lineages, self._at.notes)
+        return Survey(self._objects, lambda: self._ancestry, self._at.notes)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """See `Repository`; O(log commits) round trips for all of them, more with many merges."""

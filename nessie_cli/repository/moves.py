@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved
+from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.forms import Id
-from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, check_new_reference_name
 from nessie_cli.repository import protection
 from nessie_cli.repository.context import Context
@@ -15,10 +15,10 @@ from nessie_cli.store.base import Move, Stale, Store, StoredReference, Write
 class Moves:
     """Moves references of one store for one caller. Errors are those of `Repository`."""
 
-    def __init__(self, store: Store, revisions: Revisions, lineages: Lineages, context: Context, default_branch: str) -> None:
+    def __init__(self, store: Store, revisions: Revisions, ancestry: AncestryIndex, context: Context, default_branch: str) -> None:
         self._store = store
         self._revisions = revisions
-        self._lineages = lineages
+        self._ancestry = ancestry
         self._at = context
         self._default_branch = default_branch
 
@@ -37,7 +37,7 @@ class Moves:
         after = self._revisions.commit_id(target)
         settings = self._store.settings()
         protection.refuse(settings, found.name, protection.MERGE_ONLY, "it changes only by merges", found.kind)
-        if not self._lineages.is_ancestor(found.target, after):
+        if not self._ancestry.is_ancestor(found.target, after):
             protection.refuse(settings, found.name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD", found.kind)
         self._write(self._move(found, found.target, after, "assign"))
         return Reference(ReferenceType(found.kind), found.name, after.hex())

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, format_content_id, type_name
-from nessie_cli.kernel.keylog import FindMarked, touching
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
@@ -99,7 +99,7 @@ def _wanted(keys: KeyRange) -> set[bytes]:
 
 def divisions(objects: Objects, commit: Id, most: int, prefix: ContentKey | None) -> list[ContentKey]:
     """Where to cut a state into parts of at most `most` keys."""
-    from nessie_cli.kernel.dividing import divide
+    from nessie_cli.kernel.division import divide
 
     if most < 1:
         raise InvalidInput(f"a part holds one key or more, not {most}")
@@ -153,9 +153,9 @@ def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
     return ChangedKey(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
 
 
-def last_change(objects: Objects, find_marked: FindMarked, commit: Id, key: bytes) -> CommitMeta | None:
+def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
     """The newest commit along first parents with an operation on a key."""
-    return next((meta_of(id_, found) for id_, found in touching(objects, find_marked, commit, key)), None)
+    return next((meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None)
 
 
 def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:

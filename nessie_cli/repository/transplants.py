@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
-from nessie_cli.kernel.decisions import Outcome, Triple
+from nessie_cli.kernel.decisions import Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.merging import Wishes, combine
+from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
@@ -42,7 +42,7 @@ def transplant(
                 context.progress(number, len(commits))
             replay.apply(commit, alone=len(commits) == 1)
         raise_conflicts(branches, objects, place, replay.total, commits[-1])
-        replay.wishes.check_resolutions_used()
+        replay.choices.check_resolutions_used()
         written = replay.head != branch.target
         if options.dry_run:
             return None, answer(objects, place, replay.total.details, None)
@@ -72,7 +72,7 @@ class _Replay:
         self._options = options
         self._context = context
         self.head = branch.target
-        self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
+        self.choices = KeyChoices(objects, options.behaviors, options.default_behavior)
         self.total = Outcome()
 
     def apply(self, id_: Id, *, alone: bool) -> None:
@@ -81,11 +81,11 @@ class _Replay:
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
         keys = [key for key, _ in operations_of(objects, commit)]
         before, target, after = (tree.get(objects, root, keys) for root in roots)
-        triples = [Triple(key, before.get(key), target.get(key), after.get(key)) for key in keys]
-        renames = Renames(objects, triples, roots[0], roots[1])
-        outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, transplant=True)
+        changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
+        renames = Renames(objects, changes, roots[0], roots[1])
+        outcome = combine(objects, changes, roots[1], self.choices, renames, follow_renames=self._options.follow_renames, transplant=True)
         self._note(outcome)
-        edits = outcome.as_wished()
+        edits = outcome.edits_if_source_wins()
         if not edits:
             return
         ask(self._context.judge, objects, self._branch, roots[1], edits)

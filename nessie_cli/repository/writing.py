@@ -126,7 +126,7 @@ class Branch:
         )
 
     def _write(self, objects: Objects, move: Move) -> bool:
-        write = Write(_stored(objects.pending, objects.marks), [move])
+        write = Write(_stored(objects.pending, objects.index_terms), [move])
         try:
             return isinstance(self._store.write(write), Done)
         except OutcomeUnknown:

@@ -41,7 +41,7 @@ class Heap:
     def keep(self, objects: Objects) -> None:
         """Store what a draft added."""
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
-        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.marks.get(id_, ())]
+        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.index_terms.get(id_, ())]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
         objects.keep()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.kernel.lineage import Lineages
+from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
 from nessie_cli.repository.base import MergeOptions, Repository
@@ -44,8 +44,8 @@ class History:
         catalog.tag("v1", "dev~1")
         store = made._store
         objects = Objects(store.get, Decoded())
-        lineages = Lineages(objects, store.find_marked, 1)
-        self._source = LogSource(objects, store.find_marked, lineages.is_ancestor, short=0, rare=1)
+        ancestry = AncestryIndex(objects, store.find_marked, 1)
+        self._source = LogSource(objects, store.find_marked, ancestry.is_ancestor, short=0, rare=1)
 
     def _step(self, number: int) -> None:
         random = self.random

@@ -333,7 +333,7 @@ class RemoteRepository(RemoteReading):
         """The conflicts of a merge with what both sides have made of their keys."""
         head, keys = answer.effective_target_hash, keys_of(conflicts)
         before, wanted = self._both_sides(answer.common_ancestor, sources, keys)
-        expected = {**before, **{wish.key: wish.expected_target for wish in options.behaviors if wish.expected_target is not None}}
+        expected = {**before, **{wanted.key: wanted.expected_target for wanted in options.behaviors if wanted.expected_target is not None}}
         return list(with_facts(conflicts, expected, self.contents(at_hash(head), keys), wanted, self.last_changes(head, keys)))
 
     def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
