@@ -14,7 +14,20 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commit_index import terms_of
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import CHILD_SIZE, NO_COMMIT, RECORD_SIZE, Commit, Id, Kind, Node, decode_commit, decode_node, decode_value, object_id
+from nessie_cli.kernel.forms import (
+    CHILD_SIZE,
+    NO_COMMIT,
+    RECORD_SIZE,
+    Commit,
+    Id,
+    Kind,
+    Node,
+    decode_commit,
+    decode_node,
+    decode_value,
+    object_id,
+    value_id_of,
+)
 from nessie_cli.kernel.history import jump_height
 from nessie_cli.kernel.objects import Decoded, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
@@ -131,7 +144,7 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         yield wrong("keys are not in order")
     if node.level == 0:
         for index, key in enumerate(node.keys):
-            if node.slice(index)[17:] not in known.values:
+            if value_id_of(node.slice(index)) not in known.values:
                 yield wrong(f"the value of key {key!r} is missing", ProblemKind.MISSING)
         return
     for index, child in enumerate(node.children()):
@@ -141,7 +154,7 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         elif (facts.level, facts.last, facts.count) != (
             node.level - 1,
             node.keys[index],
-            int.from_bytes(node.slice(index)[32:], "big"),
+            node.count_of(index),
         ):
             yield wrong(f"child {_short(child)} is not what is said of it", ProblemKind.BROKEN_LINK)
 
@@ -195,7 +208,7 @@ def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, Probl
         if len(node.keys) != commit.operation_count:
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
         for index in range(len(node.keys)):
-            if node.slice(index)[17:] not in known.values:
+            if value_id_of(node.slice(index)) not in known.values:
                 yield wrong(f"the value of the operation on {node.keys[index]!r} is missing", ProblemKind.MISSING)
 
 

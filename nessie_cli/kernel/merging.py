@@ -15,7 +15,7 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.decisions import Detail, Outcome, ThreeWay
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, content_id_of, with_content_id, with_value_of
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
@@ -135,9 +135,9 @@ def _decide(outcome: Outcome, change: ThreeWay, choices: KeyChoices, *, transpla
 def _transplanted(change: ThreeWay) -> ConflictType | None:
     """The conflict of one key of a transplanted commit: its type and content id are those that the commit brings, its value the one from before."""
     before, target, after = change.before, change.target, change.after
-    if before is None or after is None or before[1:17] == after[1:17]:
+    if before is None or after is None or content_id_of(before) == content_id_of(after):
         return difference(before, target)
-    return difference(after[:17] + before[17:], target) or ConflictType.VALUE_DIFFERS
+    return difference(with_value_of(after, before), target) or ConflictType.VALUE_DIFFERS
 
 
 def _with_expectation(choice: KeyChoice, change: ThreeWay) -> ConflictType | None:
@@ -147,7 +147,7 @@ def _with_expectation(choice: KeyChoice, change: ThreeWay) -> ConflictType | Non
     if type_ is None and both_created and choice.behavior is MergeBehavior.NORMAL:
         assert change.after is not None
         assert change.target is not None
-        return ConflictType.CONTENT_ID_DIFFERS if change.after[1:17] != change.target[1:17] else None
+        return ConflictType.CONTENT_ID_DIFFERS if content_id_of(change.after) != content_id_of(change.target) else None
     return type_
 
 
@@ -155,8 +155,7 @@ def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None, key:
     if choice.resolved is None or after is None:
         return after
     choices.unresolved.discard(key)
-    content_id = (target or after)[1:17]
-    return choice.resolved[:1] + content_id + choice.resolved[17:]
+    return with_content_id(choice.resolved, content_id_of(target or after))
 
 
 def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested: Collection[bytes]) -> None:
@@ -164,7 +163,9 @@ def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested:
     edits = outcome.edits_if_source_wins()
     before = tree.get(objects, target, edits)
     edits = {key: r for key, r in edits.items() if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))}
-    created = [key for key, record in edits.items() if record is not None and (key not in before or before[key][1:17] != record[1:17])]
+    created = [
+        key for key, record in edits.items() if record is not None and (key not in before or content_id_of(before[key]) != content_id_of(record))
+    ]
     removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
     gone = {key for key, record in edits.items() if record is None}
     outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created=created, removed=removed, gone=gone)

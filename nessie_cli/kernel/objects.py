@@ -14,12 +14,12 @@ from msgspec import MsgspecError
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.cache import Cache
 from nessie_cli.kernel.forms import (
-    DELETED,
     NO_ID,
     Commit,
     Id,
     Kind,
     Node,
+    content_id_of,
     decode_commit,
     decode_node,
     decode_value,
@@ -28,6 +28,9 @@ from nessie_cli.kernel.forms import (
     encode_value,
     format_content_id,
     object_id,
+    payload_of,
+    record_of,
+    value_id_of,
 )
 from nessie_cli.model import Content
 
@@ -157,11 +160,8 @@ class Objects:
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
-        values = self._raw(list({record[17:] for record in records}))
-        return [
-            decode_value(values[record[17:]], None if record[1:17] == NO_ID else format_content_id(record[1:17]), record[0] & ~DELETED)
-            for record in records
-        ]
+        values = self._raw(list(set(map(value_id_of, records))))
+        return [decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record)) for record in records]
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending, compared = self.pending, self._compared
@@ -196,7 +196,7 @@ class Objects:
 
     def add_content(self, content: Content, content_id: bytes) -> bytes:
         """Add a content's value to the draft; returns the record of a leaf."""
-        return bytes((content.payload,)) + content_id + self._add(_VALUE, encode_value(content))
+        return record_of(content.payload, content_id, self._add(_VALUE, encode_value(content)))
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
         """The record of a content that is not stored, only compared; it can be read for a diagnosis all the same."""
@@ -206,7 +206,7 @@ class Objects:
             self._compared[id_] = data
         else:
             id_ = self._add(_VALUE, data)
-        return bytes((content.payload,)) + content_id + id_
+        return record_of(content.payload, content_id, id_)
 
     def _add(self, kind: Kind, data: bytes) -> Id:
         id_ = object_id(kind, data)
@@ -231,3 +231,8 @@ class Objects:
             put(id_, decoded)
         self._added = {}
         self.pending = {}
+
+
+def _shown_id(record: bytes) -> str | None:
+    content_id = content_id_of(record)
+    return None if content_id == NO_ID else format_content_id(content_id)

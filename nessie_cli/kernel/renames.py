@@ -11,7 +11,7 @@ from msgspec import structs
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.decisions import Outcome, ThreeWay
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, content_id_of, value_id_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, MergeBehavior
 
@@ -24,10 +24,13 @@ def _pairs(changes: Iterable[tuple[bytes, bytes | None, bytes | None]]) -> dict[
     gone: dict[bytes, bytes] = {}
     came: dict[bytes, bytes] = {}
     for key, before, after in changes:
-        if before and (after is None or after[1:17] != before[1:17]):
-            gone[before[1:17]] = key
-        if after and (before is None or before[1:17] != after[1:17]):
-            came[after[1:17]] = key
+        left = content_id_of(before) if before else None
+        arrived = content_id_of(after) if after else None
+        if left != arrived:
+            if left is not None:
+                gone[left] = key
+            if arrived is not None:
+                came[arrived] = key
     return {key: came[content_id] for content_id, key in gone.items() if content_id in came}
 
 
@@ -85,9 +88,9 @@ class Renames:
         source, target = self._changes[new].after, self._at_target.get(new)
         assert source is not None
         assert target is not None
-        if target[17:] == (change.before or b"")[17:]:
+        if _same_value(target, change.before):
             outcome.settle(new, {new: source})
-        elif source[17:] == (change.before or b"")[17:]:
+        elif _same_value(source, change.before):
             outcome.settle(new, {})
         else:
             outcome.blame(structs.replace(here.conflict, type=ConflictType.VALUE_DIFFERS, expected=change.before))
@@ -110,11 +113,15 @@ class Renames:
 
     def _follow_source(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:
         renamed = self._changes[new].after
-        same_content = change.target is not None and change.before is not None and change.target[1:17] == change.before[1:17]
-        if same_content and renamed is not None and renamed[17:] == (change.before or b"")[17:] and new in outcome.edits:
+        same_content = change.target is not None and change.before is not None and content_id_of(change.target) == content_id_of(change.before)
+        if same_content and renamed is not None and _same_value(renamed, change.before) and new in outcome.edits:
             outcome.settle(change.key, {change.key: None, new: change.target})
 
     def _follow_target(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:
         here = self._at_target[new]
-        if here[17:] == (change.before or b"")[17:]:
+        if _same_value(here, change.before):
             outcome.settle(change.key, {new: change.after})
+
+
+def _same_value(record: bytes, other: bytes | None) -> bool:
+    return other is not None and value_id_of(record) == value_id_of(other)

@@ -17,7 +17,7 @@ from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import fast_paths, history, tree
 from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
-from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, payload_of
 from nessie_cli.kernel.keys import below, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
@@ -153,7 +153,7 @@ def _commits_on(source: LogSource, keys: Sequence[ContentKey], height: int) -> l
         return None
     for id_, commit in commits.items():
         records = operations_on(objects, commit, raw_keys).values()
-        if any(record[0] & ~DELETED == Namespace.payload for record in records):
+        if any(payload_of(record) == Namespace.payload for record in records):
             return None
         if records:
             found.append((id_, commit))

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion
-from nessie_cli.kernel.forms import Id, type_name
+from nessie_cli.kernel.forms import Id, content_id_of, type_name
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey
@@ -46,7 +46,7 @@ def ask(judge: Judge | None, objects: Objects, branch: str, root: Id, edits: Map
 
 def _change(objects: Objects, key: bytes, before: bytes | None, after: bytes | None) -> KeyChange:
     after = None if after is not None and is_deletion(after) else after
-    same = before is not None and after is not None and before[1:17] == after[1:17]
+    same = before is not None and after is not None and content_id_of(before) == content_id_of(after)
     return KeyChange(decode_key(key), _type(objects, before), _type(objects, after), same)
 
 

@@ -10,7 +10,7 @@ from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, format_content_id, type_name
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, content_id_of, format_content_id, type_name, value_id_of
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
@@ -78,8 +78,8 @@ def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> I
             yield Entry(
                 key=decode_key(key),
                 type=type_name(record, lambda record=record: objects.contents([record])[0]),  # type: ignore[misc]
-                content_id=format_content_id(record[1:17]),
-                value_hash=record[17:].hex(),
+                content_id=format_content_id(content_id_of(record)),
+                value_hash=value_id_of(record).hex(),
                 content=found,
             )
 
@@ -150,7 +150,7 @@ def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: by
 
 
 def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
-    return ChangedKey(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
+    return ChangedKey(decode_key(key), format_content_id(content_id_of(record)), existed, not is_deletion(record))
 
 
 def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
