@@ -72,7 +72,8 @@ def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
 def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
     """The keys of a commit's state."""
     check_range(keys)
-    for batch in batched(_items(objects, root_of(objects, commit), keys)):
+    # A short look at keys alone reads little; contents are read together.
+    for batch in batched(_items(objects, root_of(objects, commit), keys), first=None if content else _FIRST):
         loaded: list[Content | None] = list(objects.contents([record for _, record in batch])) if content else [None] * len(batch)
         for (key, record), found in zip(batch, loaded, strict=True):
             yield Entry(
