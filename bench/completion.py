@@ -9,17 +9,17 @@ from bench.commands import How, Measured, ratios
 from bench.lake import lake
 from bench.report import Line
 
-GOAL, GOAL_OF_KEYS = 3.0, 6.0
+GOAL, GOAL_OF_STORE = 3.0, 6.0
 KEYSTROKES = {
     "a command": ([""], GOAL),
     "an option": (["log", "--"], GOAL),
-    "a branch, all of them": (["switch", ""], GOAL),
-    "a branch, some": (["switch", "team/feature-99"], GOAL),
-    "a revision": (["log", ""], GOAL),
-    "a hash, with subjects": (["commit", "--expected-hash", ""], GOAL),
-    "a namespace": (["content", "show", ""], GOAL_OF_KEYS),
-    "a table, all of a namespace": (["content", "show", "area_0000."], GOAL_OF_KEYS),
-    "a table, some": (["content", "show", "area_0000.table_00001"], GOAL_OF_KEYS),
+    "a branch, all of them": (["switch", ""], GOAL_OF_STORE),
+    "a branch, some": (["switch", "team/feature-99"], GOAL_OF_STORE),
+    "a revision": (["log", ""], GOAL_OF_STORE),
+    "a hash, with subjects": (["commit", "--expected-hash", ""], GOAL_OF_STORE),
+    "a namespace": (["content", "show", ""], GOAL_OF_STORE),
+    "a table, all of a namespace": (["content", "show", "area_0000."], GOAL_OF_STORE),
+    "a table, some": (["content", "show", "area_0000.table_00001"], GOAL_OF_STORE),
 }
 
 

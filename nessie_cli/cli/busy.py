@@ -18,6 +18,7 @@ WORDS: Mapping[str, str] = {
     "delete_reference": "deleting the reference",
     "diff": "comparing",
     "entries": "reading the catalog",
+    "filtered_log": "reading the history",
     "log": "reading the history",
     "log_excluding": "reading the history",
     "log_of_key": "reading the history",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
+from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.references import print_references
-from nessie_cli.repository.base import Surveying, surveying
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ _PATTERN = frozenset("*?[")
 SORTS = ("name", "time", "ahead", "behind")
 _SORTS_OF_GIT = {"refname": "name", "v:refname": "name", "version:refname": "name"} | dict.fromkeys(("committerdate", "creatordate"), "time")
 _PAGE = 64
-_EXPENSIVE = ("time", "ahead", "behind")
+_BY_METADATA = ("time", "ahead", "behind")
 
 
 class Listed(NamedTuple):
@@ -79,8 +77,7 @@ def _found(call: Invocation, type_: ReferenceType, names: list[str], listed: Lis
     order = _order(listed.sort)
     key, descending = order or ("name", False)
     repository = call.repository()
-    survey = surveying(repository) if key in _EXPENSIVE and listed.filter is None else None
-    metadata = (verbose or key in _EXPENSIVE or listed.filter is not None) and survey is None
+    metadata = verbose or key in _BY_METADATA or listed.filter is not None
     found: Iterable[Reference] = repository.references(type_, metadata=metadata)
     if names:
         found = (reference for reference in found if fnmatchcase(reference.name, names[0]))
@@ -92,56 +89,29 @@ def _found(call: Invocation, type_: ReferenceType, names: list[str], listed: Lis
             found = _containing(call, found, revision, wanted=wanted)
     for test in _tests(call, listed):
         found = filter(test, found)
-    if survey is not None:
-        return _surveyed(survey, list(found), key, descending=descending, metadata=verbose or call.wants_json)
     if order is None or order == ("name", False):
         return found
     return sorted(found, key=_KEYS[key], reverse=descending)
 
 
-def _surveyed(survey: Surveying, found: list[Reference], key: str, *, descending: bool, metadata: bool) -> Iterator[Reference]:
-    """In order. The metadata are found out for what is printed alone."""
-    places = _places(survey, found, key)
-    found.sort(key=lambda reference: places.get(reference.hash, 0), reverse=descending)
-    for first in range(0, len(found), _PAGE):
-        page = found[first : first + _PAGE]
-        yield from survey.with_metadata(page) if metadata else page
-
-
-def _places(survey: Surveying, found: list[Reference], key: str) -> Mapping[str, int]:
-    """By hash what the order goes by; 0 for what has none: tags and the empty history have no distances."""
-    if key == "time":
-        return survey.commit_times({reference.hash for reference in found})
-    branches = {reference.hash for reference in found if reference.type is ReferenceType.BRANCH} - {NO_ANCESTOR}
-    return {hash_: found.ahead if key == "ahead" else found.behind for hash_, found in survey.distances(branches).items()}
-
-
 def _merged(call: Invocation, found: list[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
     repository = call.repository()
     commit = repository.resolve(call.revision(revision)).hash
-    if (survey := surveying(repository)) is not None:
-        merged = survey.ancestors_among({reference.hash for reference in found}, commit)
-        return (reference for reference in found if (reference.hash in merged) == wanted)
-    # As texts they would be looked for among the names first.
-    into = CommitSpec(None, commit)
-    return (reference for reference in found if repository.is_ancestor(CommitSpec(None, reference.hash), into) == wanted)
+    merged = repository.ancestors_among({reference.hash for reference in found}, commit)
+    return (reference for reference in found if (reference.hash in merged) == wanted)
 
 
 def _containing(call: Invocation, found: Iterable[Reference], revision: str, *, wanted: bool) -> Iterator[Reference]:
     repository = call.repository()
     commit = repository.resolve(call.revision(revision)).hash
-    if (survey := surveying(repository)) is not None:
-        return _containing_among(survey, iter(found), commit, wanted=wanted)
-    # As texts they would be looked for among the names first.
-    start = CommitSpec(None, commit)
-    return (reference for reference in found if repository.is_ancestor(start, CommitSpec(None, reference.hash)) == wanted)
 
+    def chosen(batch: Sequence[Reference]) -> list[Reference]:
+        containing = repository.descendants_among({reference.hash for reference in batch}, commit)
+        return [reference for reference in batch if (reference.hash in containing) == wanted]
 
-def _containing_among(survey: Surveying, found: Iterator[Reference], commit: str, *, wanted: bool) -> Iterator[Reference]:
-    """A page first, then all others together."""
-    for batch in (list(islice(found, _PAGE)), list(found)):
-        containing = survey.descendants_among({reference.hash for reference in batch}, commit)
-        yield from (reference for reference in batch if (reference.hash in containing) == wanted)
+    rest = iter(found)
+    # The first page soon, then all others together.
+    return chain.from_iterable(chosen(list(some)) for some in (islice(rest, _PAGE), rest))
 
 
 def _order(sort: str | None) -> tuple[str, bool] | None:

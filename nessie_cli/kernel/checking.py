@@ -11,14 +11,27 @@ from msgspec import MsgspecError, Struct
 
 from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commit_index import terms_of
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import CHILD_SIZE, NO_COMMIT, RECORD_SIZE, Commit, Id, Kind, Node, decode_commit, decode_node, decode_value, object_id
+from nessie_cli.kernel.forms import (
+    CHILD_SIZE,
+    NO_COMMIT,
+    RECORD_SIZE,
+    Commit,
+    Id,
+    Kind,
+    Node,
+    decode_commit,
+    decode_node,
+    decode_value,
+    object_id,
+    value_id_of,
+)
 from nessie_cli.kernel.history import jump_height
-from nessie_cli.kernel.keylog import marks_of
 from nessie_cli.kernel.objects import Decoded, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
-from nessie_cli.model.progress import Progress, told
+from nessie_cli.model.progress import Progress, with_progress
 
 Scanned = tuple[Id, int, bytes | str]
 """An object's id, kind and raw bytes; a text instead of bytes is the reason why they could not be read."""
@@ -57,7 +70,7 @@ class _Known:
 def check(
     scan: Scan,
     fetch: Fetch,
-    marks: Iterable[tuple[bytes, Id]],
+    index: Iterable[tuple[bytes, Id]],
     references: Sequence[tuple[str, Id]],
     *,
     progress: Progress | None = None,
@@ -66,16 +79,16 @@ def check(
     """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store.
 
     The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
-    Each object is looked at twice; `count` is how many there are, and `progress` hears how many of these looks are done.
+    Each object is looked at twice; `count` is how many there are, and `progress` is called with how many of these looks are done.
     """
     known = _Known()
     cache = Decoded()
-    marked = {mark + id_ for mark, id_ in marks}
-    for id_, kind, data in told(scan(), progress, 2 * count):
+    indexed = {term + id_ for term, id_ in index}
+    for id_, kind, data in with_progress(scan(), progress, 2 * count):
         if problem := _take(known, id_, kind, data):
             known.bad.add(id_)
             yield problem
-    for id_, kind, data in told(scan(), progress, 2 * count, count):
+    for id_, kind, data in with_progress(scan(), progress, 2 * count, count):
         if id_ in known.bad or isinstance(data, str):
             continue
         if kind == Kind.NODE:
@@ -83,7 +96,7 @@ def check(
         elif kind == Kind.COMMIT:
             commit = decode_commit(data)
             problems = list(_check_commit(known, id_, commit))
-            yield from problems or _check_state(Objects(fetch, cache), id_, commit, marked)
+            yield from problems or _check_state(Objects(fetch, cache), id_, commit, indexed)
     for name, target in references:
         if target not in known.commits:
             yield Problem(ProblemKind.BAD_REFERENCE, name, f"reference '{name}' points at {_short(target)}, which is no commit of this store")
@@ -131,7 +144,7 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         yield wrong("keys are not in order")
     if node.level == 0:
         for index, key in enumerate(node.keys):
-            if node.slice(index)[17:] not in known.values:
+            if value_id_of(node.slice(index)) not in known.values:
                 yield wrong(f"the value of key {key!r} is missing", ProblemKind.MISSING)
         return
     for index, child in enumerate(node.children()):
@@ -141,7 +154,7 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         elif (facts.level, facts.last, facts.count) != (
             node.level - 1,
             node.keys[index],
-            int.from_bytes(node.slice(index)[32:], "big"),
+            node.count_of(index),
         ):
             yield wrong(f"child {_short(child)} is not what is said of it", ProblemKind.BROKEN_LINK)
 
@@ -167,13 +180,13 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
         yield wrong("the jump pointer leads to the wrong ancestor")
 
 
-def _check_state(objects: Objects, id_: Id, commit: Commit, marked: Container[bytes]) -> Iterator[Problem]:
+def _check_state(objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]) -> Iterator[Problem]:
     """Whether a commit's state is its first parent's with its operations done, and whether it is found by the keys it touched."""
     try:
         edits = {key: None if is_deletion(record) else record for key, record in operations_of(objects, commit)}
         if edit(objects, root_of(objects, commit.parents[0]), edits) != commit.root:
             yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
-        if any(mark + id_ not in marked for mark in marks_of(edits, commit.parents)):
+        if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
             yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys and merges does not lead to it")
     except NessieError as fault:
         yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
@@ -195,7 +208,7 @@ def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, Probl
         if len(node.keys) != commit.operation_count:
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
         for index in range(len(node.keys)):
-            if node.slice(index)[17:] not in known.values:
+            if value_id_of(node.slice(index)) not in known.values:
                 yield wrong(f"the value of the operation on {node.keys[index]!r} is missing", ProblemKind.MISSING)
 
 

@@ -17,12 +17,12 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_ID, Id, format_content_id
+from nessie_cli.kernel.forms import NO_ID, Id, content_id_of, format_content_id, payload_of, with_content_id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
-from nessie_cli.model.progress import Progress, told
+from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[bytes], bytes]
 """From an encoded key to its new content id: the 16 bytes of a UUID, the same each time for one key."""
@@ -65,7 +65,7 @@ class Change(Struct, frozen=True, gc=False):
     def displaces(self, state: bytes) -> bool:
         """Whether the content of this record no longer is under the key after the change."""
         if self.action is _PUT:
-            return self.expected is not None and self.record is not None and self.has_id and self.record[1:17] != state[1:17]
+            return self.expected is not None and self.record is not None and self.has_id and content_id_of(self.record) != content_id_of(state)
         return self.action is not _UNCHANGED
 
 
@@ -77,7 +77,7 @@ class Batch:
         self.changes: dict[bytes, Change] = {}
         # Each is read now and judged later.
         total = 2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
-        for operation in told(operations, progress, total):
+        for operation in with_progress(operations, progress, total):
             self._add(operation)
         if not self.changes:
             raise InvalidInput("Commit operations must not be empty")
@@ -137,7 +137,7 @@ class _Judge:
         self._new_id = new_id
         self._demand_expected = demand_expected
         # The contents that this batch takes from their keys: another key may take them over.
-        self._dropped = {state[1:17]: state for key, state in self._expected_state.items() if batch.changes[key].displaces(state)}
+        self._dropped = {content_id_of(state): state for key, state in self._expected_state.items() if batch.changes[key].displaces(state)}
         self._ids_put: set[bytes] = set()
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
@@ -147,7 +147,7 @@ class _Judge:
 
     def judge(self, progress: Progress | None) -> None:
         rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
-        for key, change in told(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
+        for key, change in with_progress(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
             rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         if self._created or spaces:
@@ -172,7 +172,7 @@ class _Judge:
     def _create(self, key: bytes, record: bytes, content_id: bytes) -> None:
         """Write a key that is new, under this content id."""
         self._created.append(key)
-        self._write(key, record[:1] + content_id + record[17:])
+        self._write(key, with_content_id(record, content_id))
 
     def _assign_id(self, key: bytes, record: bytes) -> None:
         content_id = self._new_id(key)
@@ -182,7 +182,7 @@ class _Judge:
     def _put(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:
         record = change.record
         assert record is not None
-        content_id = record[1:17]
+        content_id = content_id_of(record)
         if change.has_id:
             if content_id in self._ids_put:
                 raise InvalidInput(f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'")
@@ -191,7 +191,7 @@ class _Judge:
             self._put_new(key, change, record, head)
         elif not change.has_id:
             raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
-        elif content_id == expected[1:17]:
+        elif content_id == content_id_of(expected):
             self._update(key, change, record, expected, head)
         elif change.expected is not None:
             self._conflict(self._against_expected(change.expected, head), key, change.expected, head, record)
@@ -200,12 +200,12 @@ class _Judge:
             self._create(key, record, content_id)
         else:
             raise InvalidInput(
-                f"Key '{_plain(key)}' already exists with content ID {format_content_id(expected[1:17])}, "
+                f"Key '{_plain(key)}' already exists with content ID {format_content_id(content_id_of(expected))}, "
                 f"which is different from the content ID {format_content_id(content_id)} in the operation"
             )
 
     def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
-        content_id = record[1:17]
+        content_id = content_id_of(record)
         if not change.has_id:
             self._assign_id(key, record)
         elif content_id in self._dropped:
@@ -228,16 +228,17 @@ class _Judge:
         self._write(key, record)
 
     def _same_type(self, record: bytes, existing: bytes) -> bool:
-        if record[0] != existing[0] or record[0]:
-            return record[0] == existing[0]
+        payload = payload_of(record)
+        if payload != payload_of(existing) or payload:
+            return payload == payload_of(existing)
         # Two types that this program does not know share a payload number; their values tell them apart.
         new, old = self._objects.contents([record, existing])
         return new.type_name == old.type_name
 
     @staticmethod
     def _against_expected(expected: bytes, head: bytes | None) -> ConflictType | None:
-        if head is not None and expected[1:17] == NO_ID:
-            expected = expected[:1] + head[1:17] + expected[17:]
+        if head is not None and content_id_of(expected) == NO_ID:
+            expected = with_content_id(expected, content_id_of(head))
         return difference(expected, head)
 
     def _again(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from nessie_cli.kernel.forms import content_id_of, payload_of
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Rename
@@ -46,9 +47,9 @@ def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | N
         return ConflictType.KEY_EXISTS
     if actual is None:
         return ConflictType.KEY_DOES_NOT_EXIST
-    if expected[0] != actual[0]:
+    if payload_of(expected) != payload_of(actual):
         return ConflictType.PAYLOAD_DIFFERS
-    return ConflictType.CONTENT_ID_DIFFERS if expected[1:17] != actual[1:17] else ConflictType.VALUE_DIFFERS
+    return ConflictType.CONTENT_ID_DIFFERS if content_id_of(expected) != content_id_of(actual) else ConflictType.VALUE_DIFFERS
 
 
 def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | None:

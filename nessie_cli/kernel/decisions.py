@@ -11,7 +11,7 @@ from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.model import MergeBehavior
 
 
-class Triple(Struct, frozen=True):
+class ThreeWay(Struct, frozen=True):
     """One key that the source changed: its records before, on the target, and after."""
 
     key: bytes
@@ -21,7 +21,7 @@ class Triple(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """One key of the answer: what was wished for it, the records on both sides, and the conflict, if any."""
+    """One key of the answer: its behavior, the records on both sides, and the conflict, if any."""
 
     behavior: MergeBehavior
     source: bytes | None
@@ -42,8 +42,8 @@ class Outcome(Struct):
         """The conflicts of all keys."""
         return [detail.conflict for detail in self.details.values() if detail.conflict]
 
-    def as_wished(self) -> dict[bytes, bytes | None]:
-        """The edits if the source had its way in every conflict: what later judgements go on from, so that one fault is told once."""
+    def edits_if_source_wins(self) -> dict[bytes, bytes | None]:
+        """The edits if the source wins every conflict. Later checks use them, so that one fault is reported once."""
         return self.edits | {key: detail.source for key, detail in self.details.items() if detail.conflict}
 
     def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commit_index import terms_of
 from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Node, encode_node
 from nessie_cli.kernel.history import jump_of_child
-from nessie_cli.kernel.keylog import marks_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 
@@ -78,7 +78,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())) if meta.properties else (),
         )
     )
-    objects.marks[id_] = marks_of(operations, parents)
+    objects.index_terms[id_] = terms_of(operations, parents)
     return id_
 
 

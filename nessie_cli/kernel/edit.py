@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli.kernel.chunker import Chunker
-from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node
+from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node, child_id_of, child_slice
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.tree import EMPTY, Item, get, path_to
 
@@ -69,7 +69,7 @@ class _Builder:
 
 def child_entry(objects: Objects, node: Node) -> Item:
     """Add a node; returns the entry that names it in the level above."""
-    return node.keys[-1], objects.add_node(node) + node.count().to_bytes(4, "big")
+    return node.keys[-1], child_slice(objects.add_node(node), node.count())
 
 
 def build(objects: Objects, items: Iterable[Item]) -> Id:
@@ -94,7 +94,7 @@ def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
     entries = [(key, payload) for key, payload in changes if payload is not None]
     if len(entries) > 1:
         return _Builder(objects, top + 1).root(entries)
-    return _lowest_single(objects, entries[0][1][:32]) if entries else EMPTY
+    return _lowest_single(objects, child_id_of(entries[0][1])) if entries else EMPTY
 
 
 def _replace_one(objects: Objects, root: Id, key: bytes, record: bytes | None) -> Id | None:

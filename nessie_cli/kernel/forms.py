@@ -95,6 +95,36 @@ NO_ID = bytes(16)
 """Stands for a content id that is still to be given."""
 
 
+def record_of(payload: int, content_id: bytes, value_id: Id) -> bytes:
+    """A record with these fields."""
+    return bytes((payload,)) + content_id + value_id
+
+
+def payload_of(record: bytes) -> int:
+    """The payload number of a record: the type of its content."""
+    return record[0] & ~DELETED
+
+
+def content_id_of(record: bytes) -> bytes:
+    """The content id of a record."""
+    return record[1:17]
+
+
+def value_id_of(record: bytes) -> Id:
+    """The id of the value of a record."""
+    return record[17:]
+
+
+def with_content_id(record: bytes, content_id: bytes) -> bytes:
+    """The record with another content id."""
+    return record[:1] + content_id + record[17:]
+
+
+def with_value_of(record: bytes, other: bytes) -> bytes:
+    """The record with the value of another record."""
+    return record[:17] + other[17:]
+
+
 def format_content_id(raw: bytes) -> str:
     """The text form of a content id, a UUID."""
     digits = raw.hex()
@@ -102,8 +132,8 @@ def format_content_id(raw: bytes) -> str:
 
 
 def type_name(record: bytes, value: Callable[[], Content]) -> str:
-    """The content type of a record; only for a type that this program does not know is the value asked for."""
-    return TYPE_OF_PAYLOAD.get(record[0] & ~DELETED) or value().type_name
+    """The content type of a record. `value` is called only for a type that this program does not know."""
+    return TYPE_OF_PAYLOAD.get(payload_of(record)) or value().type_name
 
 
 # -- commits ------------------------------------------------------------------------------------------------------------------------------
@@ -194,6 +224,16 @@ CHILD_SIZE = 36
 """Bytes of a child slice of an inner node: id 32, number of keys below it 4."""
 
 _COUNTS = Packing(">32xI")
+
+
+def child_slice(child: Id, count: int) -> bytes:
+    """The payload slice of an inner node for a child with so many keys at or below it."""
+    return child + count.to_bytes(4, "big")
+
+
+def child_id_of(child: bytes) -> Id:
+    """The id in the payload slice of an inner node."""
+    return child[:32]
 
 
 def encode_node(node: Node) -> bytes:

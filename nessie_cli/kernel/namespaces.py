@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, payload_of
 from nessie_cli.kernel.keys import below
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Namespace
@@ -20,7 +20,7 @@ Edits = Mapping[bytes, bytes | None]
 
 def is_namespace(record: bytes | None) -> bool:
     """Whether a record is that of a namespace."""
-    return record is not None and record[0] == Namespace.payload
+    return record is not None and payload_of(record) == Namespace.payload
 
 
 def namespace_conflicts(

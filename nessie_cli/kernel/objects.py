@@ -14,12 +14,12 @@ from msgspec import MsgspecError
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.cache import Cache
 from nessie_cli.kernel.forms import (
-    DELETED,
     NO_ID,
     Commit,
     Id,
     Kind,
     Node,
+    content_id_of,
     decode_commit,
     decode_node,
     decode_value,
@@ -28,6 +28,9 @@ from nessie_cli.kernel.forms import (
     encode_value,
     format_content_id,
     object_id,
+    payload_of,
+    record_of,
+    value_id_of,
 )
 from nessie_cli.model import Content
 
@@ -51,7 +54,8 @@ SPILL_AT = 20_000
 class Objects:
     """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
 
-    What is added is in `pending` until the caller has stored it, `marks` says by which words the store shall find it; `spill`, where given,
+    What is added is in `pending` until the caller has stored it, `index_terms` has the terms of the new commits for the
+    commit index; `spill`, where given,
     is called when much of it has gathered (a large load). Contents that are only compared with what is stored are kept beside.
     `written_before` reads neighbours together.
     `last_path` is the way to the last key that was found alone: who looks a key up often goes on to edit it.
@@ -73,7 +77,7 @@ class Objects:
         self._compared: dict[Id, bytes] = {}
         self.last_path: tuple[Id, bytes, list[tuple[Node, int]]] = (b"", b"", [])
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
-        self.marks: dict[Id, tuple[bytes, ...]] = {}
+        self.index_terms: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0
         self.node_writes = 0
         self.commit_reads = 0
@@ -159,11 +163,8 @@ class Objects:
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
-        values = self._raw(list({record[17:] for record in records}))
-        return [
-            decode_value(values[record[17:]], None if record[1:17] == NO_ID else format_content_id(record[1:17]), record[0] & ~DELETED)
-            for record in records
-        ]
+        values = self._raw(list(set(map(value_id_of, records))))
+        return [decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record)) for record in records]
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending, compared = self.pending, self._compared
@@ -192,13 +193,13 @@ class Objects:
         data = encode_commit(commit)
         id_ = object_id(_COMMIT, data)
         self._added[id_] = commit
-        # Never handed over early: its marks come with the write.
+        # Never handed over early: its index terms come with the write.
         self.pending[id_] = (_COMMIT, data)
         return id_
 
     def add_content(self, content: Content, content_id: bytes) -> bytes:
         """Add a content's value to the draft; returns the record of a leaf."""
-        return bytes((content.payload,)) + content_id + self._add(_VALUE, encode_value(content))
+        return record_of(content.payload, content_id, self._add(_VALUE, encode_value(content)))
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
         """The record of a content that is not stored, only compared; it can be read for a diagnosis all the same."""
@@ -208,7 +209,7 @@ class Objects:
             self._compared[id_] = data
         else:
             id_ = self._add(_VALUE, data)
-        return bytes((content.payload,)) + content_id + id_
+        return record_of(content.payload, content_id, id_)
 
     def _add(self, kind: Kind, data: bytes) -> Id:
         id_ = object_id(kind, data)
@@ -239,3 +240,8 @@ class Objects:
         """Begin with the values of an earlier draft of the same operations."""
         self.pending = values[0].copy()
         self._compared = values[1]
+
+
+def _shown_id(record: bytes) -> str | None:
+    content_id = content_id_of(record)
+    return None if content_id == NO_ID else format_content_id(content_id)

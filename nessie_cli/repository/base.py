@@ -6,13 +6,16 @@ iterators that read as they are consumed. A verb that writes either did everythi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from re import Pattern
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+from datetime import timedelta
+from heapq import merge
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from msgspec import Struct, structs
 
+from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     ChangedKey,
@@ -32,6 +35,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
+from nessie_cli.repository import log_filter
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -46,6 +50,7 @@ from nessie_cli.repository.changes import (
     Transplant,
     is_dry_run,
 )
+from nessie_cli.repository.log_filter import LogFilter, Walk
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import Draft
@@ -79,14 +84,17 @@ class Guard(Protocol):
         """A draft was committed; `answer` is what the caller gets."""
 
 
-class Repository(Protocol):
+class Repository(ABC):
     """A catalog under version control. Obtain one with `connect(url)`; use it as a context manager or call `close`.
 
     Every verb raises the errors of `nessie_cli.errors`: `InvalidInput` for what can never work, `NotFound` for what is not there,
     `ReferenceConflict` with all conflicts as data, `StoreUnavailable` when the store or server cannot be used.
+
+    Verbs that follow from others have a default implementation here; a repository overrides those that it can answer faster.
     """
 
     @property
+    @abstractmethod
     def url(self) -> str:
         """Where this repository is; no secrets in it."""
 
@@ -102,70 +110,155 @@ class Repository(Protocol):
 
     # -- references --------------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def config(self) -> RepositoryConfig:
         """Default branch, age, format and settings."""
 
+    @abstractmethod
     def resolve(self, revision: Revision) -> Reference:
         """The reference and hash that a revision names; DETACHED where no reference is named. Cost O(log commits).
 
         A bare word is a reference name first, then a shortened hash (at least 4 digits, unique among commits, else `AmbiguousHash`).
         """
 
+    @abstractmethod
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """One branch or tag; raises `ReferenceNotFound`."""
 
+    @abstractmethod
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
         """Branches, then tags, each by name; from the name `start` on. Indexed rows only, unless metadata is asked for."""
 
+    @abstractmethod
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """Where one reference (or any) has been, newest first; deleted references are remembered."""
 
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
         """Commits, newest first, along first parents (or, by generation, along all); ends after the hash `until`, which is included.
 
         The empty history has no entries. Cost one small read per commit.
         """
 
+    @abstractmethod
     def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
         """Commits reachable from `start` over all parents, and from none of `exclude`: the range `A..B`."""
 
+    @abstractmethod
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
         """The commits along first parents that have an operation on this key, newest first. Cost O(log commits) for each."""
 
+    @abstractmethod
     def commit_at(self, revision: Revision) -> LogEntry:
         """One commit with its operations; raises `CommitNotFound` for the empty history."""
 
+    @abstractmethod
     def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
         """The keys of a commit's state, ascending. Cost O(log keys + what is consumed)."""
 
+    @abstractmethod
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """The contents of those keys that exist."""
 
+    @abstractmethod
     def content(self, at: Revision, key: ContentKey) -> Content:
         """One content; raises `ContentNotFound`."""
 
+    @abstractmethod
     def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
         """Contents that differ, ascending by key. Cost O(differences · log keys)."""
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """The newest commit along first parents that has an operation on this key. Cost O(log commits)."""
+        return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
+    @abstractmethod
     def merge_base(self, a: Revision, b: Revision) -> str:
         """The best common ancestor over all parents; the no-ancestor hash where histories share nothing."""
 
+    @abstractmethod
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """Whether one commit is reachable from another over any parents (a commit is its own ancestor).
 
         Cost O(log commits) along first parents; else O(log commits) for each merge of the repository, once for each descendant asked about.
         """
 
+    @abstractmethod
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """How far `of` is from `base`, counted along first parents (reference 12.2)."""
 
+    # -- reading that follows from the verbs above ---------------------------------------------------------------------------------
+
+    def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """The commits of a walk that pass a filter, newest first; None for others that were read.
+
+        Ends when no more can pass. Cost: at most one small read for each commit of the walk.
+        """
+        needed = operations or bool(wanted.keys)
+        for entry in log_filter.filtered(self._walked(walk, wanted, operations=needed), wanted):
+            yield LogEntry(entry.meta, entry.height) if entry is not None and needed and not operations else entry
+
+    def _walked(self, walk: Walk, wanted: LogFilter, *, operations: bool) -> Iterator[LogEntry]:
+        start, exclude = walk.start, walk.exclude
+        if start is None:
+
+            def read(hash_: str) -> LogEntry:
+                # A plain text would be looked up among the names first.
+                return next(self.log(CommitSpec(None, hash_), operations=operations))
+
+            heads = (reference.hash for reference in self.references())
+            return log_filter.reachable(heads, read, first_parent=walk.first_parent)
+        since = wanted.since
+        if exclude is None and (since is None or walk.first_parent):
+            line = self.log(start, operations=operations, all_parents=not walk.first_parent)
+            return line if since is None else takewhile(lambda entry: log_filter.made_since(entry, since), line)
+        if exclude is None and since is not None:
+            # Commits that the newest one before that time has are not read, however long the history is.
+            spec = parse(start) if isinstance(start, str) else start
+            before = Step(StepKind.TIME, time=since - timedelta(microseconds=1))
+            exclude = CommitSpec(spec.name, spec.hash, (*spec.steps, before))
+        assert exclude is not None
+        if walk.first_parent:
+            line = self.log(start, operations=operations)
+            end = CommitSpec(None, self.merge_base(exclude, start)) if walk.symmetric else exclude
+            return takewhile(lambda entry: not self.is_ancestor(CommitSpec(None, entry.hash), end), line)
+        ours = self.log_excluding(start, [exclude], operations=operations)
+        if not walk.symmetric:
+            return ours
+        return merge(ours, self.log_excluding(exclude, [start], operations=operations), key=log_filter.newest_first)
+
+    def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
+        """The keys whose content differs between a commit and its first parent, ascending: those of `diff`, without contents."""
+        # A plain text would be looked up among the names first.
+        found = self.diff(CommitSpec(None, commit.parent), CommitSpec(None, commit.hash))
+        return [ChangedKey(entry.key, _content_id(entry), entry.before is not None, entry.after is not None) for entry in found]
+
+    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
+        """Those full hashes for which `is_ancestor(hash, descendant)` is true."""
+        commit = CommitSpec(None, descendant)
+        return {hash_ for hash_ in hashes if self.is_ancestor(CommitSpec(None, hash_), commit)}
+
+    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
+        """Those full hashes for which `is_ancestor(ancestor, hash)` is true."""
+        commit = CommitSpec(None, ancestor)
+        return {hash_ for hash_ in hashes if self.is_ancestor(commit, CommitSpec(None, hash_))}
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey] | None:  # noqa: ARG002
+        """Keys that cut a state into parts of at most `most` keys, each the last key of its part; the last part has no cut.
+
+        With `prefix` only the keys below it are cut. None if this repository cannot cut without listing the keys.
+        """
+        return None
+
+    def version(self) -> Hashable | None:
+        """A value that changes with every write of any process, or None if it is unavailable. Never waits; for one thread."""
+        return None
+
     # -- writing: one way --
 
+    @abstractmethod
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """Work out a change on the repository as it is now. Nothing of it becomes visible.
 
@@ -173,7 +266,7 @@ class Repository(Protocol):
         are raised. Drafts of one `submission` give new contents the same ids and answer a repeated request id.
         """
 
-    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
+    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:  # noqa: ARG002 - for implementations
         """Make plans and commit what they drafted; returns what each answers or raised, in order.
 
         A plan is called with this repository as it will be after the plans before it. It reads, drafts and checks, and
@@ -181,7 +274,10 @@ class Repository(Protocol):
         the disk, and no answer is returned before the writes that its plan could have seen are durable. If they fail,
         their plans have an error instead: `StoreUnavailable`, nothing was written, or `OutcomeUnknown` with the request
         id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
+
+        An embedded repository does this; a server groups the writes of its clients by itself (`InvalidInput`).
         """
+        raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
 
     def submit(self, change: Change, *, request_id: str | None = None, check: Check | None = None) -> Any:
         """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
@@ -203,9 +299,9 @@ class Repository(Protocol):
             guard.done(draft, answer)
         return answer
 
+    @abstractmethod
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
         """Draft, check and commit a change. Returns the answer, and the draft that was committed, if there was one."""
-        raise NotImplementedError
 
     def commit(
         self,
@@ -265,6 +361,7 @@ class Repository(Protocol):
         previous: Mapping[str, str | None] = self.submit(PutSettings({name: value}), request_id=request_id)
         return previous.get(name)
 
+    @abstractmethod
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """Returns what a write with this request id did, or None if it never happened.
 
@@ -274,123 +371,26 @@ class Repository(Protocol):
 
     # -- care --------------------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def check(self) -> Iterator[Problem]:
         """Verify every object, reference and link (`fsck`)."""
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of the store."""
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Close."""
+        self.close()
 
 
-class Surveying(Protocol):
-    """A repository that answers questions about many commits at once. The embedded one does; over a network each page comes complete."""
-
-    def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
-        """References with the metadata that `reference(name, metadata=True)` gives; O(log commits) round trips for all of them."""
-
-    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
-        """Those full hashes for which `is_ancestor(hash, descendant)` is true. Takes O(log commits) round trips, more with many merges."""
-
-    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """Those full hashes for which `is_ancestor(ancestor, hash)` is true. Takes O(log commits) round trips, more where it was merged often."""
-
-    def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
-        """When these commits were made, in microseconds since 1970; 0 for the empty history. One round trip."""
-
-    def distances(self, hashes: Collection[str]) -> dict[str, AheadBehind]:
-        """For full hashes what `ahead_behind(hash, default branch)` says of each; O(log commits) round trips for all of them."""
-
-
-def surveying(repository: Repository) -> Surveying | None:
-    """The repository where it is a `Surveying` one, also where it is wrapped: `isinstance` sees no verbs that are passed on, from Python 3.12 on."""
-    return cast("Surveying", repository) if hasattr(repository, "descendants_among") else None
-
-
-class Outlining(Protocol):
-    """A repository that tells what a commit changed without reading contents. The embedded one does."""
-
-    def outline(self, commit: str) -> list[ChangedKey]:
-        """The keys whose content differs between a commit (its full hash) and its first parent, ascending: those that `diff` tells.
-
-        Cost: one or two nodes for a commit of one operation, else O(operations · log keys).
-        """
-
-
-def outlining(repository: Repository) -> Outlining | None:
-    """The repository where it is an `Outlining` one, also where it is wrapped."""
-    return cast("Outlining", repository) if hasattr(repository, "outline") else None
-
-
-class Sieve(Struct, frozen=True):
-    """Which commits of a log are wanted; what is left empty is passed by all.
-
-    An author matches one of `authors` (the committer, where a commit names no author), the committer one of `committers`, the message `message`. The
-    commit time lies between `since` and `until`, both included. `merges`: only commits with merge parents, or none of them. An operation is on one
-    of `keys`, or below one. Of those that pass the first `skip` are left out.
-    """
-
-    authors: tuple[Pattern[str], ...] = ()
-    committers: tuple[Pattern[str], ...] = ()
-    message: Pattern[str] | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    merges: bool | None = None
-    keys: tuple[ContentKey, ...] = ()
-    skip: int = 0
-
-
-ALL_COMMITS = Sieve()
-
-
-class Walk(Struct, frozen=True):
-    """Which commits are walked: those reachable from `start` and not from `exclude`; with neither, those of all branches and tags.
-
-    `symmetric`: also those of `exclude` that `start` has not. `first_parent` does not follow merge parents, and is not for what excludes something.
-    """
-
-    start: Revision | None
-    exclude: Revision | None = None
-    symmetric: bool = False
-    first_parent: bool = False
-
-
-@runtime_checkable
-class Sifting(Protocol):
-    """A repository that tells of a log only what passes a sieve, without making entries of the others. The embedded one does."""
-
-    def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
-        """The commits that pass, newest first; None for others that were looked at. Ends where no more can pass.
-
-        Cost one small read for each commit of the walk, or less: merges, commits on a key, and those until a time are found without those between,
-        and what was looked at for its texts is not read for them again.
-        """
-
-
-@runtime_checkable
-class Dividing(Protocol):
-    """A repository that tells where to cut a state, so that its parts can be read at the same time."""
-
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """Keys, ascending, each the last one of a part of at most `most` keys; what is behind the last of them is the last part.
-
-        With `prefix` only what is below it is cut. Cost: nodes of more than `most` keys, O(parts + log keys); no key is listed.
-        """
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """A repository that tells cheaply whether it has changed."""
-
-    def version(self) -> Hashable | None:
-        """A value that is another one once anything has been written, by whomever; None where that cannot be told at once. To be asked by one thread.
-
-        Cost: some microseconds; never waits.
-        """
+def _content_id(entry: DiffEntry) -> str:
+    content = entry.after or entry.before
+    return (content.id if content else None) or ""
 
 
 def describe_settings(settings: Mapping[str, str]) -> Mapping[str, str]:

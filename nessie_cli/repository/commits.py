@@ -11,7 +11,7 @@ from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import Batch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
-from nessie_cli.kernel.forms import Id, format_content_id
+from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Reference, ReferenceType
@@ -122,5 +122,6 @@ def added_by(objects: Objects, id_: Id) -> dict[bytes, bytes]:
     commit = objects.commit(id_)
     operations = operations_of(objects, commit)
     before = tree.get(objects, root_of(objects, commit.parents[0]), [key for key, _ in operations])
-    known = {record[1:17] for record in before.values()}
-    return {key: record[1:17] for key, record in operations if not is_deletion(record) and record[1:17] not in known}
+    known = set(map(content_id_of, before.values()))
+    put = {key: content_id_of(record) for key, record in operations if not is_deletion(record)}
+    return {key: content_id for key, content_id in put.items() if content_id not in known}

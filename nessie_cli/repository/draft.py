@@ -11,7 +11,7 @@ from msgspec import Struct
 from nessie_cli.errors import NessieError, ReferenceConflict
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
-from nessie_cli.kernel.forms import Commit, Id, Node, type_name
+from nessie_cli.kernel.forms import Commit, Id, Node, content_id_of, type_name
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
@@ -57,7 +57,7 @@ class KeyChange:
     @property
     def same_content(self) -> bool:
         """Whether the content before and the content after have one content id."""
-        return self._before is not None and self._after is not None and self._before[1:17] == self._after[1:17]
+        return self._before is not None and self._after is not None and content_id_of(self._before) == content_id_of(self._after)
 
     @property
     def before(self) -> Content | None:

@@ -136,14 +136,6 @@ class LocalRepository(LocalReading):
         """See `Repository`."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        """See `Repository`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `Repository`."""
-        self.close()
-
 
 Verb = Callable[[Snapshot, Any, Submission], Draft[Any]]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.chunker import PARAMETERS
+from nessie_cli.kernel.commit_index import commits_of_key
 from nessie_cli.kernel.commits import from_micros, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keylog import touching
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Decoded
 from nessie_cli.model import (
@@ -28,26 +28,27 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.model.progress import told
+from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, Sieve, Walk, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository, describe_settings
 from nessie_cli.repository.changes import Revision
 from nessie_cli.repository.context import Context
+from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.store.base import STORE_FORMAT, Store, StoredReference
 
 if TYPE_CHECKING:
-    from nessie_cli.kernel.lineage import Lineages
-    from nessie_cli.repository.surveying import Survey
+    from nessie_cli.kernel.ancestry import AncestryIndex
+    from nessie_cli.repository.survey import Survey
 
 DEFAULT_BRANCH = ".default-branch"
 CREATED = ".created"
 TREE = ".tree"
 """Names of settings that are facts of the repository, not for callers to set."""
 
-_REFERENCES = 32
-"""References of which the metadata are found out together: two such lots fill the first page of a listing."""
+_FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
+"""References whose metadata are looked up together: few at first, so that a listing begins soon."""
 
 
 def _ids(hashes: Collection[str]) -> set[Id]:
@@ -103,10 +104,9 @@ class LocalReading(Repository):
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`."""
         found = as_reference(self._revisions.reference(name))
-        return self.with_metadata([found])[0] if metadata else found
+        return self._with_metadata([found])[0] if metadata else found
 
-    def with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
-        """See `Surveying`."""
+    def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
         return self._survey.with_metadata(references, as_reference(self._default()))
 
     def _default(self) -> StoredReference:
@@ -125,15 +125,15 @@ class LocalReading(Repository):
             found = map(as_reference, self._view.references(kind, prefix, start if index == 0 else ""))
             if not metadata:
                 yield from found
-            for batch in reading.batched(found, _REFERENCES) if metadata else ():
+            for batch in reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ():
                 yield from self._described(batch)
 
     def _described(self, batch: list[Reference]) -> Iterable[Reference]:
         try:
-            return self.with_metadata(batch)
+            return self._with_metadata(batch)
         except DamagedObject:
             # Those before the one that cannot be read are told.
-            return (self.with_metadata([reference])[0] for reference in batch)
+            return (self._with_metadata([reference])[0] for reference in batch)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
@@ -146,7 +146,7 @@ class LocalReading(Repository):
         first = self._commit_id(start)
         last = self._revisions.commit_id(until) if until else None
         walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
-        for id_, commit in told(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
+        for id_, commit in with_progress(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
             if id_ == last:
                 return
@@ -163,17 +163,17 @@ class LocalReading(Repository):
 
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
         """See `Repository`."""
-        for id_, commit in touching(self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)):
+        for id_, commit in commits_of_key(self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
-    def sifted(self, walk: Walk, sieve: Sieve, *, operations: bool = False) -> Iterator[LogEntry | None]:
-        """See `Sifting`."""
-        from nessie_cli.repository.sifting import Reading, sifted
+    def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """See `Repository`; merges, commits on a key and those until a time are found without reading the commits between."""
+        from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
-        of = Reading(self._objects, self._view.find_indexed, self._descends, self._times)
+        source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
         starts = [found.target for found in self._view.references()] if walk.start is None else [self._commit_id(walk.start)]
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
-        return sifted(of, starts, exclude, walk, sieve, operations=operations)
+        return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
 
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
@@ -187,10 +187,10 @@ class LocalReading(Repository):
         """See `Repository`."""
         id_ = self._commit_id(at)
         count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
-        return iter(told(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
+        return iter(with_progress(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
 
     def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """See `Dividing`."""
+        """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
         return reading.divisions(self._objects, self._commit_id(at), most, prefix)
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
@@ -209,9 +209,9 @@ class LocalReading(Repository):
         """See `Repository`."""
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
-    def outline(self, commit: str) -> list[ChangedKey]:
-        """See `Outlining`."""
-        return reading.outline(self._objects, self._objects.commit(bytes.fromhex(commit)))
+    def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
+        """See `Repository`. Cost: one or two nodes for a commit of one operation, else O(operations · log keys)."""
+        return reading.changed_keys(self._objects, self._objects.commit(bytes.fromhex(commit.hash)))
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
@@ -219,45 +219,36 @@ class LocalReading(Repository):
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""
-        from nessie_cli.kernel.leaping import near_merge_base
+        from nessie_cli.kernel.fast_paths import near_merge_base
 
         objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
         near = near_merge_base(objects, self._view.find_indexed, *ids)
         return (history.merge_base(objects, *ids) if near is None else near).hex()
 
     @property
-    def _lineages(self) -> Lineages:
+    def _ancestry(self) -> AncestryIndex:
         return self._snapshot.ancestry
 
     def _descends(self, ancestor: Id, commit: Id) -> bool:
-        return self._lineages.is_ancestor(ancestor, commit)
+        return self._ancestry.is_ancestor(ancestor, commit)
 
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
         """See `Repository`."""
-        return self._lineages.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
+        return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
     @cached_property
     def _survey(self) -> Survey:
-        from nessie_cli.repository.surveying import Survey
+        from nessie_cli.repository.survey import Survey
 
-        return Survey(self._objects, lambda: self._lineages, self._at.notes)
+        return Survey(self._objects, lambda: self._ancestry, self._at.notes)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
-        """See `Surveying`."""
+        """See `Repository`; O(log commits) round trips for all of them, more with many merges."""
         return _hex(self._survey.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """See `Surveying`."""
+        """See `Repository`; O(log commits) round trips for all of them, more if it was merged often."""
         return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
-
-    def commit_times(self, hashes: Collection[str]) -> dict[str, int]:
-        """See `Surveying`."""
-        return {id_.hex(): time for id_, (time, _) in self._survey.tips(_ids(hashes)).items()}
-
-    def distances(self, hashes: Collection[str]) -> dict[str, AheadBehind]:
-        """See `Surveying`."""
-        found = self._survey.distances(_ids(hashes), self._default().target)
-        return {id_.hex(): AheadBehind(ahead, behind, common.hex()) for id_, (ahead, behind, common) in found.items()}
 
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
         """See `Repository`."""

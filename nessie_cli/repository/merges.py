@@ -13,16 +13,16 @@ from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, Nessi
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
-from nessie_cli.kernel.decisions import Detail, Outcome, Triple
+from nessie_cli.kernel.decisions import Detail, Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.merging import Wishes, combine
+from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
-from nessie_cli.model.progress import Progress, told
+from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, Effect
@@ -77,11 +77,11 @@ def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, so
     place = Place(branch, options.expected_hash, base, from_, context.progress)
     if base == from_:
         return Draft(change, [unmoved(branch)], answer=answer(objects, place, {}, branch.target))
-    behaviors = Wishes(objects, options.behaviors, options.default_behavior)
-    outcome = _combine_merge(objects, place, from_, behaviors, follow_renames=options.follow_renames)
+    choices = KeyChoices(objects, options.behaviors, options.default_behavior)
+    outcome = _combine_merge(objects, place, from_, choices, follow_renames=options.follow_renames)
     root = root_of(objects, branch.target)
-    effect = Effect(objects, root, outcome.as_wished(), [branch.target, from_], [from_])
-    refuse = refusal(at, objects, place, outcome, behaviors)
+    effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
+    refuse = refusal(at, objects, place, outcome, choices)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     if options.dry_run or not outcome.edits:
@@ -138,22 +138,22 @@ def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: b
     return base
 
 
-def _combine_merge(objects: Objects, place: Place, source: Id, wishes: Wishes, *, follow_renames: bool) -> Outcome:
+def _combine_merge(objects: Objects, place: Place, source: Id, choices: KeyChoices, *, follow_renames: bool) -> Outcome:
     roots = [root_of(objects, commit) for commit in (place.base or NO_COMMIT, place.branch.target, source)]
-    triples = [Triple(*found) for found in told(tree.three_way(objects, *roots), place.progress, None)]
-    renames = Renames(objects, triples, roots[0], roots[1])
-    return combine(objects, triples, roots[1], wishes, renames, follow_renames=follow_renames)
+    changes = [ThreeWay(*found) for found in with_progress(tree.three_way(objects, *roots), place.progress, None)]
+    renames = Renames(objects, changes, roots[0], roots[1])
+    return combine(objects, changes, roots[1], choices, renames, follow_renames=follow_renames)
 
 
-def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, behaviors: Wishes) -> Callable[[], NessieError] | None:
+def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices) -> Callable[[], NessieError] | None:
     """What prevents an outcome, None if nothing does."""
     if outcome.namespace_conflicts:
         return partial(conflict_error, at, objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
     try:
         if place.base is not None:
-            behaviors.check_all_used()
+            choices.check_all_used()
         if not outcome.conflicts:
-            behaviors.check_resolutions_used()
+            choices.check_resolutions_used()
     except InvalidInput as error:
         unused = error
         return lambda: unused
@@ -185,7 +185,7 @@ def answer(
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target) if r]
     contents: dict[bytes | None, Content] = {}
-    for some in batched(told(records, place.progress, len(records)), _AT_ONCE):
+    for some in batched(with_progress(records, place.progress, len(records)), _AT_ONCE):
         contents.update(zip(some, objects.contents(some), strict=True))
     return MergeResult(
         target_branch=place.branch.name,

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, format_content_id, type_name
-from nessie_cli.kernel.keylog import FindMarked, touching
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, content_id_of, format_content_id, type_name, value_id_of
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
@@ -72,14 +72,15 @@ def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
 def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
     """The keys of a commit's state."""
     check_range(keys)
-    for batch in batched(_items(objects, root_of(objects, commit), keys)):
+    # A short look at keys alone reads little; contents are read together.
+    for batch in batched(_items(objects, root_of(objects, commit), keys), first=None if content else _FIRST):
         loaded: list[Content | None] = list(objects.contents([record for _, record in batch])) if content else [None] * len(batch)
         for (key, record), found in zip(batch, loaded, strict=True):
             yield Entry(
                 key=decode_key(key),
                 type=type_name(record, lambda record=record: objects.contents([record])[0]),  # type: ignore[misc]
-                content_id=format_content_id(record[1:17]),
-                value_hash=record[17:].hex(),
+                content_id=format_content_id(content_id_of(record)),
+                value_hash=value_id_of(record).hex(),
                 content=found,
             )
 
@@ -99,7 +100,7 @@ def _wanted(keys: KeyRange) -> set[bytes]:
 
 def divisions(objects: Objects, commit: Id, most: int, prefix: ContentKey | None) -> list[ContentKey]:
     """Where to cut a state into parts of at most `most` keys."""
-    from nessie_cli.kernel.dividing import divide
+    from nessie_cli.kernel.division import divide
 
     if most < 1:
         raise InvalidInput(f"a part holds one key or more, not {most}")
@@ -129,7 +130,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
 
 
-def outline(objects: Objects, commit: Commit) -> list[ChangedKey]:
+def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
     """The keys that a commit changed. Its state is its first parent's with its operations done, so only these are looked at."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)
@@ -150,12 +151,12 @@ def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: by
 
 
 def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
-    return ChangedKey(decode_key(key), format_content_id(record[1:17]), existed, not is_deletion(record))
+    return ChangedKey(decode_key(key), format_content_id(content_id_of(record)), existed, not is_deletion(record))
 
 
-def last_change(objects: Objects, find_marked: FindMarked, commit: Id, key: bytes) -> CommitMeta | None:
+def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
     """The newest commit along first parents with an operation on a key."""
-    return next((meta_of(id_, found) for id_, found in touching(objects, find_marked, commit, key)), None)
+    return next((meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None)
 
 
 def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:

@@ -17,7 +17,7 @@ from nessie_cli.repository.revisions import Revisions, reference_not_found
 from nessie_cli.store.base import StoredObject, StoredReference, View
 
 if TYPE_CHECKING:
-    from nessie_cli.kernel.lineage import Lineages
+    from nessie_cli.kernel.ancestry import AncestryIndex
 
 PutEarly = Callable[[list[StoredObject]], None]
 """Stores objects that no reference needs yet."""
@@ -38,11 +38,11 @@ class Snapshot:
         self._put_early = put_early
 
     @cached_property
-    def ancestry(self) -> Lineages:
+    def ancestry(self) -> AncestryIndex:
         """Answers questions about ancestors, and remembers what it read for them."""
-        from nessie_cli.kernel.lineage import Lineages
+        from nessie_cli.kernel.ancestry import AncestryIndex
 
-        return Lineages(self.objects, self.view.find_indexed)
+        return AncestryIndex(self.objects, self.view.find_indexed)
 
     def branch_name(self, name: str) -> str:
         """A reference name as given, where `-` stands for the default branch."""

@@ -11,11 +11,11 @@ from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
-from nessie_cli.kernel.decisions import Outcome, Triple
+from nessie_cli.kernel.decisions import Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.merging import Wishes, combine
+from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
@@ -62,7 +62,7 @@ def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis:
         replay.apply(commit, alone=len(commits) == 1)
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     refuse = protection.refusal(settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges")
-    refuse = refuse or refusal(at, objects, place, replay.total, replay.wishes)
+    refuse = refuse or refusal(at, objects, place, replay.total, replay.choices)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     if options.dry_run or replay.head == branch.target:
@@ -102,7 +102,7 @@ class _Replay:
         self._context = context
         self.head = branch.target
         self.edits: dict[bytes, bytes | None] = {}
-        self.wishes = Wishes(objects, options.behaviors, options.default_behavior)
+        self.choices = KeyChoices(objects, options.behaviors, options.default_behavior)
         self.total = Outcome()
 
     def apply(self, id_: Id, *, alone: bool) -> None:
@@ -111,11 +111,11 @@ class _Replay:
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
         keys = [key for key, _ in operations_of(objects, commit)]
         before, target, after = (tree.get(objects, root, keys) for root in roots)
-        triples = [Triple(key, before.get(key), target.get(key), after.get(key)) for key in keys]
-        renames = Renames(objects, triples, roots[0], roots[1])
-        outcome = combine(objects, triples, roots[1], self.wishes, renames, follow_renames=self._options.follow_renames, transplant=True)
+        changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
+        renames = Renames(objects, changes, roots[0], roots[1])
+        outcome = combine(objects, changes, roots[1], self.choices, renames, follow_renames=self._options.follow_renames, transplant=True)
         self._note(outcome)
-        edits = outcome.as_wished()
+        edits = outcome.edits_if_source_wins()
         if not edits:
             return
         self.edits |= edits

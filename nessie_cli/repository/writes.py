@@ -56,7 +56,7 @@ def branch_write(
     moves = [maker.move(branch, branch.target, head)]
     return Write(
         request=maker.request(digest, moves),
-        objects=stored_objects(objects.pending, objects.marks),
+        objects=stored_objects(objects.pending, objects.index_terms),
         moves=moves,
         required=required,
         settings_version=settings_version,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from nessie_cli.repository.base import Repository, Watched
+from nessie_cli.repository.base import Repository
 from nessie_cli.server.http import Reply
 
 MOST_BYTES = 64 << 20
@@ -22,7 +22,7 @@ class Answers:
     """Replies by request. To be used from one thread; asking the store for its version takes some microseconds and never waits."""
 
     def __init__(self, repository: Repository, most_bytes: int = MOST_BYTES) -> None:
-        self._watched = repository if isinstance(repository, Watched) else None
+        self._repository = repository
         self._most = most_bytes
         self._version: Hashable | None = None
         self._bytes = 0
@@ -30,7 +30,7 @@ class Answers:
 
     def version(self) -> Hashable | None:
         """A value that is another one once anything has been written; None where the store cannot tell, or not now."""
-        return self._watched.version() if self._watched is not None else None
+        return self._repository.version()
 
     def find(self, request: Hashable, version: Hashable | None) -> Reply | None:
         """The answer to a request at this version of the store, where it is kept."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from nessie_cli.errors import AmbiguousHash, InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail
-from nessie_cli.repository.base import Dividing
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, filter_of
@@ -102,8 +101,8 @@ def get_divisions(call: Call) -> Answer:
     repository, most = call.repository, call.number("most")
     if most is None:
         raise InvalidInput("most: is missing: how many keys a part may hold")
-    found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key")) if isinstance(repository, Dividing) else []
-    return Answer({"divisions": [encode_key(key) for key in found]})
+    found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
+    return Answer({"divisions": [encode_key(key) for key in found or ()]})
 
 
 def get_revision(call: Call) -> Answer:

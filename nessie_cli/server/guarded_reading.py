@@ -26,7 +26,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Dividing, Repository
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository
 from nessie_cli.repository.changes import Change, Revision
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
@@ -225,11 +225,13 @@ class GuardedReading(Repository):
 
         return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """See `Dividing`; where to cut is told by keys that the caller may know."""
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey] | None:
+        """See `Repository`; cuts only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
-        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix) if isinstance(self._inner, Dividing) else []
+        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
+        if cuts is None:
+            return None
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:

@@ -14,7 +14,7 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from nessie_cli.model import KeyRange
-from nessie_cli.repository.base import Dividing, Repository
+from nessie_cli.repository.base import Repository
 from nessie_cli.spark.failures import at
 from nessie_cli.spark.process import at_driver, opened, opened_by_worker
 from nessie_cli.spark.states import SomeKeys
@@ -54,9 +54,8 @@ class _Task(Generic[P, T]):
 
 def ranges(repository: Repository, whole: SomeKeys, most: int) -> list[SomeKeys]:
     """A state in pieces of about `most` keys. Where the repository cannot tell where to cut, its keys are listed for it."""
-    if isinstance(repository, Dividing):
-        cuts = repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix)
-    else:
+    cuts = repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix)
+    if cuts is None:
         keys = KeyRange(prefix=whole.prefix) if whole.prefix else KeyRange()
         listed = enumerate(repository.entries(f"@{whole.hash}", keys), 1)
         cuts = [entry.key for number, entry in listed if not number % most]

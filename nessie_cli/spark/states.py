@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange
-from nessie_cli.repository.base import Dividing, Repository
+from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import CONTENT, KEY_COLUMNS, TEXT, column, content_row, key_values
 from nessie_cli.spark.narrowing import Kind, Narrowing
 from nessie_cli.spark.options import Asked
@@ -93,10 +93,8 @@ def _ranges(repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narro
     if wanted.keys is not None:
         keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, whole.prefix)))
         return [structs.replace(whole, keys=keys)] if keys else []
-    if not isinstance(repository, Dividing):
-        return [whole]
     most = asked.rows * (_PER_DIFFERENCE if whole.since else 1)
-    return whole.cut(repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix))
+    return whole.cut(repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix) or [])
 
 
 def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:

@@ -23,7 +23,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.model.progress import Progress, told
+from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.wire.guards import CONTENT_GUARDS, CommitMetaGuard, ContentGuard, KeyGuard, KeyOperationGuard, PutGuard, check
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 
@@ -173,7 +173,9 @@ def decode_operation_list(data: Any, path: str, *, allow_unknown: bool = False, 
         raise fault(path, f"must be a list, not {describe(data)}")
     if not data:
         raise fault(path, "holds no operation")
-    return [decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(told(data, progress, len(data)))]
+    return [
+        decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(with_progress(data, progress, len(data)))
+    ]
 
 
 def decode_operations(data: Any, *, allow_unknown: bool = False) -> tuple[CommitMeta, list[Operation]]:
@@ -234,7 +236,7 @@ def decode_batch(
 def _decode_lines(text: str, *, allow_unknown: bool, progress: Progress | None) -> list[Operation]:
     found: list[Operation] = []
     lines = text.split("\n")
-    for number, line in enumerate(told(lines, progress, len(lines)), 1):
+    for number, line in enumerate(with_progress(lines, progress, len(lines)), 1):
         if not line.strip():
             continue
         try:

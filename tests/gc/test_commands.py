@@ -118,13 +118,13 @@ def test_a_run_on_s3_that_is_stopped_on_the_way_and_gone_on_with(lake, store):
         assert KEY.encode() not in told
 
 
-def marks_of(lake: Lake) -> Any:
+def terms_of(lake: Lake) -> Any:
     when = datetime.now(UTC)
     return Runs(lake.folder / "runs").new(Settings(store=lake.uri, reference_time=when), when)
 
 
 def test_a_store_that_stops_answering_breaks_no_table(lake, store):
-    run = marks_of(lake)
+    run = terms_of(lake)
 
     def away(what: str, done: int, _total: int | None) -> None:
         if (what, done) == ("live files", 2):
@@ -138,7 +138,7 @@ def test_a_store_that_stops_answering_breaks_no_table(lake, store):
 
 def test_a_store_that_never_answered_is_asked_three_times_and_its_tables_are_broken_ones(lake, store):
     store.close()
-    run = marks_of(lake)
+    run = terms_of(lake)
     with run.changing():
         counts = mark(lake.repository, run.info.settings, run.marks(), store.properties, lambda *_: None).counts
     assert counts["broken"] == 3

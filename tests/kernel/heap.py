@@ -41,11 +41,11 @@ class Heap:
     def keep(self, objects: Objects) -> None:
         """Store what a draft added."""
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
-        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.marks.get(id_, ())]
+        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.index_terms.get(id_, ())]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
         objects.keep()
 
-    def find_marked(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
+    def find_indexed(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """As a store does it."""
         found = [(number, id_) for number, (mark_, id_) in enumerate(self.marks) if mark_ == mark and (before is None or number < before)]
         return found[::-1][:limit]

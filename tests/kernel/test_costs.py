@@ -9,10 +9,10 @@ from itertools import islice
 import pytest
 
 from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build, edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap, record
@@ -153,7 +153,7 @@ class Chain:
         return draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000))
 
     def is_ancestor(self, objects: Objects, ancestor: Id, commit: Id) -> bool:
-        return Lineages(objects, self.heap.find_marked).is_ancestor(ancestor, commit)
+        return AncestryIndex(objects, self.heap.find_marked).is_ancestor(ancestor, commit)
 
     def reads(self, work: Callable[[Objects], object]) -> int:
         objects = self.heap.objects()
@@ -216,13 +216,13 @@ def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
     assert found == {height: history.ancestor_at(objects, chain.line[-1], height) for height in heights}
     assert chain.heap.trips <= 3 * logarithm(chain)
     objects = chain.heap.objects()
-    chain_of = Lineages(objects, chain.heap.find_marked)
+    chain_of = AncestryIndex(objects, chain.heap.find_marked)
     asked = [*chain.line[1 :: chain.length // 100], chain.merged, chain.side]
     assert chain_of.ancestors_among(asked, chain.line[-1]) == {*asked} - {chain.side}
     assert chain.heap.trips <= 12 * logarithm(chain)
     objects = chain.heap.objects()
     merge = chain.length // 4 + 1
-    found_after = Lineages(objects, chain.heap.find_marked, near=0).descendants_among(asked, chain.merged)
+    found_after = AncestryIndex(objects, chain.heap.find_marked, near=0).descendants_among(asked, chain.merged)
     assert found_after == {chain.merged, chain.side, *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge)}
     assert chain.heap.trips <= 12 * logarithm(chain)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.model import ContentKey, KeyRange, Namespace, Put
 from nessie_cli.repository.base import AheadBehind, Repository
+from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk
 from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, delete, key, number_of, put, table
 
 
@@ -46,6 +49,42 @@ class History:
         at = diamond(catalog)
         assert catalog.hashes(until=at["d1"]) == catalog.hashes()
         assert catalog.hashes("main~1", until=at["m2"]) == catalog.hashes("main~1")
+
+    def test_a_filtered_log_has_the_commits_that_pass(self, catalog: Catalog) -> None:
+        at = diamond(catalog)
+
+        def passing(walk: Walk, wanted: LogFilter = ALL_COMMITS) -> list[str]:
+            return [entry.hash for entry in catalog.repository.filtered_log(walk, wanted) if entry is not None]
+
+        assert passing(Walk("main")) == passing(Walk(None)) == [at[name] for name in ("m2", "merge", "d2", "m1", "d1", "base")]
+        assert passing(Walk("main"), LogFilter(merges=True)) == [at["merge"]]
+        assert passing(Walk("main"), LogFilter(keys=(key("m"),), skip=1)) == [at["m1"]]
+        assert passing(Walk("main"), LogFilter(message=re.compile("base|write a"))) == [at["base"]]
+        assert passing(Walk("main", "dev"), LogFilter(merges=False)) == [at["m2"], at["m1"]]
+        assert passing(Walk("main~2", "dev", symmetric=True)) == [at["d2"], at["m1"], at["d1"]]
+        assert passing(Walk("main", "dev", first_parent=True)) == [at["m2"], at["merge"], at["m1"]]
+
+    def test_a_filtered_log_has_operations_if_they_are_asked_for(self, catalog: Catalog) -> None:
+        diamond(catalog)
+        for asked in (True, False):
+            found = list(catalog.repository.filtered_log(Walk("dev"), LogFilter(keys=(key("d"),)), operations=asked))
+            assert [bool(entry.operations) for entry in found if entry is not None] == [asked, asked]
+
+    def test_many_commits_are_compared_with_one_as_one_is(self, catalog: Catalog) -> None:
+        at = diamond(catalog)
+        hashes = [*at.values(), EMPTY]
+        for one in at.values():
+            ancestors = {hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{hash_}", f"@{one}")}
+            assert catalog.repository.ancestors_among(hashes, one) == ancestors
+            descendants = {hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{one}", f"@{hash_}")}
+            assert catalog.repository.descendants_among(hashes, one) == descendants
+
+    def test_the_changed_keys_of_a_commit_are_those_of_its_diff(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "b": 1})
+        catalog.commit("main", put("a", table(2, catalog.content("main", "a").id)), delete("b"), put("c", table(3)))
+        found = catalog.repository.changed_keys(catalog.repository.commit_at("main"))
+        assert [(str(one.key), one.before, one.after) for one in found] == [("a", True, True), ("b", True, False), ("c", False, True)]
+        assert [one.content_id for one in found] == [catalog.content(at, name).id for at, name in (("main", "a"), ("main~1", "b"), ("main", "c"))]
 
     def test_entries_of_the_log_know_their_parents(self, catalog: Catalog) -> None:
         at = diamond(catalog)

@@ -11,7 +11,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
 from tests.repository.contract_commit_all import Groups
-from tests.repository.contract_dividing import Divides
+from tests.repository.contract_division import Divides
 
 
 class TestLocalSqlite(RepositoryContract, Groups, Divides):

@@ -8,7 +8,7 @@ import pytest
 
 from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, Put, connect, create
 from nessie_cli.model import ReferenceType
-from nessie_cli.model.progress import FEW, told
+from nessie_cli.model.progress import FEW, with_progress
 
 MANY = 2 * FEW
 KEYS = [ContentKey((f"t{number:05}",)) for number in range(MANY)]
@@ -102,7 +102,7 @@ def test_few_things_are_not_told_of_and_nobody_who_listens_costs_nothing():
     heard = Heard()
     few, many = list(range(FEW - 1)), list(range(FEW))
 
-    assert told(few, heard, len(few)) is few
-    assert told(many, None, len(many)) is many
-    assert list(told(many, heard, len(many))) == many
+    assert with_progress(few, heard, len(few)) is few
+    assert with_progress(many, None, len(many)) is many
+    assert list(with_progress(many, heard, len(many))) == many
     assert heard.numbers == list(range(0, FEW, 100))

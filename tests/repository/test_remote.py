@@ -10,7 +10,7 @@ import pytest
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from tests.repository.contract import RepositoryContract
-from tests.repository.contract_dividing import Divides
+from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
 
 

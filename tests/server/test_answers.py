@@ -69,7 +69,9 @@ def test_what_is_kept_has_a_bound():
 
 
 def test_a_repository_that_cannot_tell_whether_it_has_changed_has_nothing_kept():
-    answers = Answers(object())
+    unversioned = Counting()
+    unversioned.number = None
+    answers = Answers(unversioned)
     assert answers.version() is None
     answers.keep("a", None, Reply(200, []))
     assert answers.find("a", None) is None

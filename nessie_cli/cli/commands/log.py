@@ -12,7 +12,7 @@ from nessie_cli.cli.walks import changes_in, counted_changes_in
 from nessie_cli.cli.words import refuse_empty, split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.repository.base import ALL_COMMITS, Sieve, Sifting
+from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, tests_of
 
 EXAMPLES = (
     "nessie log -n 5 --oneline",
@@ -102,37 +102,30 @@ def log(
     _print(call, ((entry, passed) for entry, passed in found if passed or graph), form, reverse=reverse)
 
 
-def _sieve(call: Invocation, which: Which, skip: int) -> Sieve:
+def _filter(call: Invocation, which: Which, skip: int) -> LogFilter:
     since, until = (commitspec.parse_time(text, call.now) if text else None for text in (which.since, which.until))
     authors, committers, grep = (
         tuple(filters.pattern(option, text, ignore_case=which.ignore_case) for text in texts or ())
         for option, texts in (("--author", which.author), ("--committer", which.committer), ("--grep", [which.grep] if which.grep else None))
     )
-    return Sieve(authors, committers, grep[0] if grep else None, since, until, which.merges, tuple(which.keys), skip)
+    return LogFilter(authors, committers, grep[0] if grep else None, since, until, which.merges, tuple(which.keys), skip)
 
 
 def _chosen(call: Invocation, which: Which, skip: int, *, graph: bool) -> tuple[Iterator[LogEntry | None], list[filters.Test], int]:
-    """The commits to look at; the tests that are still to be made of them, and how many of those that pass are to be left out.
-
-    A repository that can sift does most of it. A graph has to know commits that do not pass as well.
-    """
-    repository = call.repository()
+    """The commits to look at; the tests that are still to be made of them, and how many of those that pass to skip."""
     operations = which.operations or (which.filter is not None and "operations" in which.filter)
-    sieve = _sieve(call, which, 0 if which.filter else skip)
+    wanted = _filter(call, which, 0 if which.filter else skip)
     tests = [filters.by_filter("log", which.filter)] if which.filter else []
     meant = None if which.all else call.revision_range(which.before[0] if which.before else None)
     walk = walks.walk_of(meant, first_parent=which.first_parent)
-    if walk is not None and isinstance(repository, Sifting) and not (graph and sieve != ALL_COMMITS):
-        told = operations or (bool(which.keys) and call.wants_json)
-        return repository.sifted(walk, sieve, operations=told), tests, skip if which.filter else 0
-    operations = operations or bool(which.keys)
-    commits: Iterator[LogEntry]
-    if meant is None:
-        heads = (reference.hash for reference in repository.references())
-        commits = walks.commits_of_all(repository, heads, first_parent=which.first_parent, operations=operations)
-    else:
-        commits = walks.commits_of(repository, meant, first_parent=which.first_parent, operations=operations, since=sieve.since)
-    return commits, [*filters.of_sieve(sieve), *tests], skip
+    repository = call.repository()
+    if graph and wanted != ALL_COMMITS:
+        # A graph is drawn through commits that do not pass as well.
+        every = LogFilter(since=wanted.since)
+        commits = repository.filtered_log(walk, every, operations=operations or bool(which.keys))
+        return commits, [*tests_of(wanted), *tests], skip
+    operations = operations or (bool(which.keys) and call.wants_json)
+    return repository.filtered_log(walk, wanted, operations=operations), tests, skip if which.filter else 0
 
 
 def _print(call: Invocation, found: Iterable[tuple[LogEntry, bool]], form: Any, *, reverse: bool) -> None:

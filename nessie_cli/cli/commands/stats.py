@@ -71,13 +71,13 @@ def _line(call: Invocation, words: str | None) -> Line:
 def _here(call: Invocation, line: Line, most: int) -> History:
     from nessie_cli.audit.statistics import history
     from nessie_cli.cli.heard import progress_of
-    from nessie_cli.model.progress import told
+    from nessie_cli.model.progress import with_progress
 
     repository = call.repository()
     log = islice(repository.log(f"@{line.end.hash}", operations=True), line.commits)
     before = repository.entries(f"@{line.since}") if line.since != NO_ANCESTOR else ()
     with progress_of(call, "counting commits") as tell:
-        return history(told(log, tell, line.commits), before, most)
+        return history(with_progress(log, tell, line.commits), before, most)
 
 
 def _sizes_here(call: Invocation, line: Line, most: int) -> Sizes:

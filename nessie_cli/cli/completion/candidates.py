@@ -98,11 +98,25 @@ def _of_kind(kind: Kind, word: str, line: Line) -> Candidates:
     if kind in _FROM_DISK:
         return _FROM_DISK[kind](word, _place(line))
     look = _FROM_STORE.get(kind)
-    if look is None:
+    return _looked_up(look, word, line) if look else []
+
+
+def _looked_up(look: Callable[[Catalog, str, Line], Candidates], word: str, line: Line) -> Candidates:
+    place = _place(line)
+    url = place.store()
+    if not url:
         return []
+    if url.startswith(("http://", "https://")):
+        from nessie_cli.cli.completion.server import using_server
+
+        return using_server(place, url, lambda server: look(server, word, line))
+    from nessie_cli.cli.later import postpone
+
+    # What the repository seldom uses is not loaded: somebody waits for this keystroke.
+    postpone()
     from nessie_cli.cli.completion.catalog import using
 
-    return using(_place(line), lambda catalog: look(catalog, word, line))
+    return using(place, url, lambda catalog: look(catalog, word, line))
 
 
 def _place(line: Line) -> Place:

@@ -1,72 +1,69 @@
-"""What the store says to a keystroke: names of references, commits with their subjects, the next element of a key."""
+"""Completion from an embedded store: names of references, commits with their subjects, the next element of a key."""
 
 from __future__ import annotations
 
-from nessie_cli.cli.completion import keys
-from nessie_cli.kernel import glance as kernel
-from nessie_cli.store.glance import Glance, path_of
-from nessie_cli.workspace.glance import Place
+from itertools import islice
 
-# Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
+from nessie_cli.cli.completion import keys
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import AmbiguousHash, NessieError
+from nessie_cli.model import NO_ANCESTOR, ContentKey, KeyRange, ReferenceType
+from nessie_cli.render.fields import type_label
+from nessie_cli.repository.opening import connect
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from nessie_cli.repository.base import Repository
+    from nessie_cli.workspace.glance import Place
+
     Candidates = list[tuple[str, str]]
 
 HEAD = "HEAD"
-DEFAULT_BRANCH = ".default-branch"
-TYPE_NAMES = {1: "iceberg-table", 2: "delta-table", 3: "iceberg-view", kernel.NAMESPACE: "namespace", 5: "udf"}
 DIGITS = 12
-"""As many digits of a hash as are offered."""
+"""Digits of a hash that are offered."""
 SHORTEST = 4
 LONGEST = 64
 _RECENT = 20
+_RECENT_MOVES = 1000
 _STEPS = 10
-_FARTHEST = 2000
-"""Commits that a keystroke walks back at most."""
-_LONGEST_NUMBER = 5
-_SAME_BEGINNING = 1000
-"""Commits with one beginning; of more only some could be shown, and a shell would take what these have in common for all that there is."""
 _DESCRIBED = 200
-"""References that are told with the subject of their commit; more would take longer than a keystroke may."""
+"""With more references than this, the subjects of their commits are left out."""
 
 
 class Catalog:
-    """The store that the line, the environment or the workspace names; raises `LookupError` where there is none that can be looked into."""
+    """A repository in which words are looked up, and the reference that is worked on."""
 
-    def __init__(self, place: Place, url: str | None) -> None:
-        path = path_of(url) if url else None
-        if path is None:
-            raise LookupError(url)
-        self._store = Glance(path)
-        self._current = place.reference() or self._store.setting(DEFAULT_BRANCH) or ""
-
-    def close(self) -> None:
-        """Let go of the store."""
-        self._store.close()
+    def __init__(self, repository: Repository, current: str | None) -> None:
+        self._repository = repository
+        self._current = current or repository.config().default_branch
 
     # -- references -----------------------------------------------------------------------------------------------------------------
 
     def references(self, word: str, kind: str | None = None) -> Candidates:
         """References, or only branches or tags, whose name begins so."""
-        found = self._store.references(word, kind)
-        told = self._subject if len(found) <= _DESCRIBED else _nothing
-        return [(name, _said(of.lower(), told(target))) for name, of, target in found]
+        found = list(self._repository.references(ReferenceType(kind) if kind else None, prefix=word))
+        found.sort(key=lambda reference: reference.name)
+        subject = self._subject if len(found) <= _DESCRIBED else _nothing
+        return [(reference.name, _said(reference.type.lower(), subject(reference.hash))) for reference in found]
 
     def moved(self, word: str) -> Candidates:
-        """References, also those that were deleted."""
-        return [*self.references(word), *((name, "deleted") for name in self._store.deleted(word))]
+        """References, also those that were deleted not long ago."""
+        there = {reference.name for reference in self._repository.references(prefix=word)}
+        moved = {entry.reference for entry in self._repository.reflog(limit=_RECENT_MOVES) if entry.reference.startswith(word)}
+        return [*self.references(word), *((name, "deleted") for name in sorted(moved - there))]
 
     def moves(self, name: str | None) -> Candidates:
         """The numbers of a reference's moves."""
-        return [(str(number), _said(operation, message)) for number, operation, message in self._store.moves(name or self._current, _RECENT)]
+        found = self._repository.reflog(name or self._current, limit=_RECENT)
+        return [(str(entry.number), _said(entry.operation, entry.message)) for entry in found]
 
     # -- commits ----------------------------------------------------------------------------------------------------------------
 
     def revisions(self, word: str) -> Candidates:
-        """What names a commit and begins so: references, hashes, steps back."""
+        """Revisions that begin so: references, hashes, steps back."""
         name, at, digits = word.partition("@")
         base = word.rstrip("0123456789")
         if base[-1:] in ("~", "^") and base:
@@ -83,88 +80,78 @@ class Catalog:
         return [(start + found + text, said) for text, said in self.revisions(end)]
 
     def hashes(self, digits: str, of: str = HEAD) -> Candidates:
-        """Commits by the beginning of their hash; the newest ones of a reference where there is none."""
+        """Commits by the beginning of their hash; without one the newest commits of a reference."""
         if not digits:
-            return [(id_.hex()[:DIGITS], subject) for id_, subject in self._history(of, _RECENT)]
-        if len(digits) > LONGEST or any(c not in "0123456789abcdef" for c in digits):
+            return [(hash_[:DIGITS], subject) for hash_, subject in self._history(of, _RECENT)]
+        if not SHORTEST <= len(digits) <= LONGEST or any(c not in "0123456789abcdef" for c in digits):
             return []
-        found = self._store.ids(kernel.COMMIT_KIND, digits, _SAME_BEGINNING + 1)
-        if len(found) > _SAME_BEGINNING:
-            return []
+        try:
+            found = [self._repository.resolve(CommitSpec(None, digits)).hash]
+        except AmbiguousHash as error:
+            found = [hash_ for hash_, _ in error.candidates]
         length = DIGITS if len(digits) <= DIGITS else LONGEST
-        return [(id_.hex()[:length], self._subject(id_)) for id_ in found]
+        return [(hash_[:length], self._subject(hash_)) for hash_ in found if hash_ != NO_ANCESTOR]
 
     def _steps(self, base: str) -> Candidates:
         revision, step = base[:-1], base[-1]
         if step == "~":
             history = self._history(revision or HEAD, _STEPS + 1)
             return [(f"{base}{number}", subject) for number, (_, subject) in enumerate(history) if number]
-        start = self._resolve(revision or HEAD)
-        data = self._store.get(start) if start else None
-        parents = kernel.parents(data) if data else []
-        return [(f"{base}{number}", self._subject(id_)) for number, id_ in enumerate(parents, 1) if self._store.get(id_)]
+        newest = next(self._repository.log(self._resolve(revision)), None)
+        parents = newest.meta.parents if newest else ()
+        return [(f"{base}{number}", self._subject(hash_)) for number, hash_ in enumerate(parents, 1) if hash_ != NO_ANCESTOR]
 
-    def _history(self, revision: str, limit: int) -> Iterator[tuple[bytes, str]]:
-        id_ = self._resolve(revision)
-        data = self._store.get(id_) if id_ else None
-        while id_ and data and limit:
-            yield id_, kernel.subject(data)
-            id_, limit = kernel.parents(data)[0], limit - 1
-            data = self._store.get(id_)
+    def _history(self, revision: str, limit: int) -> Iterator[tuple[str, str]]:
+        for entry in islice(self._repository.log(self._resolve(revision)), limit):
+            yield entry.hash, entry.meta.subject
 
-    def _resolve(self, revision: str) -> bytes | None:
-        """The commit of a name or hash with `~N` and `^N` behind it; None where it is not found near by."""
+    def _resolve(self, revision: str) -> CommitSpec:
         base = revision.replace("^", "~").partition("~")[0]
-        id_ = self._named(base or HEAD)
-        for step in revision[len(base) :].replace("~", " ~").replace("^", " ^").split():
-            digits = step[1:] or "1"
-            near = digits.isdecimal() and len(digits) < _LONGEST_NUMBER and 0 < int(digits) <= _FARTHEST
-            id_ = self._back(id_, step[0], int(digits)) if near else None
-        return id_
+        spec = self._current + revision[len(base) :] if base in ("", "@", HEAD, f"{HEAD}@") else revision
+        return CommitSpec(None, self._repository.resolve(spec.removeprefix(f"{HEAD}@")).hash)
 
-    def _named(self, base: str) -> bytes | None:
-        name, _, digits = base.partition("@")
-        if digits:
-            name = digits
-        elif name in ("", HEAD):
-            return self._resolve(self._current) if self._current not in ("", HEAD) else None
-        found = None if digits else self._store.reference(name)
-        if found is None and SHORTEST <= len(name) <= LONGEST and all(c in "0123456789abcdef" for c in name):
-            found = next(iter(self._store.ids(kernel.COMMIT_KIND, name, 1)), None)
-        return found
-
-    def _back(self, id_: bytes | None, step: str, count: int) -> bytes | None:
-        parent = count if step == "^" else 1
-        for _ in range(1 if step == "^" else count):
-            data = self._store.get(id_) if id_ else None
-            parents = kernel.parents(data) if data else []
-            id_ = parents[parent - 1] if parent <= len(parents) else None
-        return id_
-
-    def _subject(self, id_: bytes) -> str:
-        data = self._store.get(id_)
-        return kernel.subject(data) if data else ""
+    def _subject(self, hash_: str) -> str:
+        newest = next(self._repository.log(CommitSpec(None, hash_)), None)
+        return newest.meta.subject if newest else ""
 
     # -- keys -------------------------------------------------------------------------------------------------------------------
 
     def keys(self, word: str, revision: str | None = None) -> Candidates:
         """Keys, one element more than what has been typed; what has keys below it ends with a dot."""
         typed = keys.begun(word)
-        id_ = self._resolve(revision or HEAD)
-        data = self._store.get(id_) if id_ else None
-        if typed is None or data is None:
+        if typed is None:
             return []
         above, whole, beginning = typed
         found = []
-        for element, payload in kernel.elements(self._store.get, kernel.root(data), above, keys.plain_beginning(beginning)):
+        for element, type_ in self._elements(self._resolve(revision or HEAD), above, keys.plain_beginning(beginning)):
             text = keys.text_of(element)
             if text.startswith(beginning):
-                below = payload in (None, kernel.NAMESPACE)
-                found.append((f"{whole}{text}{'.' if below else ''}", TYPE_NAMES.get(payload or kernel.NAMESPACE, "")))
+                found.append((f"{whole}{text}{'.' if type_ == 'namespace' else ''}", type_))
         return found
 
+    def _elements(self, at: CommitSpec, above: tuple[str, ...], begun: str) -> Iterator[tuple[str, str]]:
+        """The elements right below a key that begin so, each with the type of its content; keys further below are skipped."""
+        last = begun
+        while True:
+            start = (*above, last) if last else above
+            for entry in self._repository.entries(at, KeyRange(minimum=ContentKey(start) if start else None)):
+                elements = entry.key.elements
+                if elements == above:
+                    continue
+                if elements[: len(above)] != above or not elements[len(above)].startswith(begun):
+                    return
+                element = elements[len(above)]
+                type_ = type_label(entry.type) if len(elements) == len(above) + 1 else "namespace"
+                yield element, type_
+                if type_ == "namespace":
+                    # No character of a key sorts before the space: this is behind everything below the element.
+                    last = f"{element} "
+                    break
+            else:
+                return
 
-def _nothing(_: bytes) -> str:
+
+def _nothing(_: str) -> str:
     return ""
 
 
@@ -172,18 +159,10 @@ def _said(*parts: str) -> str:
     return ": ".join(part for part in parts if part)
 
 
-def using(place: Place, ask: Callable[[Any], Candidates]) -> Candidates:
-    """The answer of the store; none where there is no store, or where it cannot be read."""
-    url = place.store()
-    if url and url.startswith(("http://", "https://")):
-        from nessie_cli.cli.completion.server import using_server
-
-        return using_server(place, url, ask)
+def using(place: Place, url: str, ask: Callable[[Any], Candidates]) -> Candidates:
+    """The answer of an embedded store; none if it cannot be read."""
     try:
-        catalog = Catalog(place, url)
-    except LookupError:
+        with connect(url) as repository:
+            return ask(Catalog(repository, place.reference()))
+    except NessieError:
         return []
-    try:
-        return ask(catalog)
-    finally:
-        catalog.close()

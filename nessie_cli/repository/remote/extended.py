@@ -149,7 +149,7 @@ class ExtendedRepository(RemoteRepository):
         return self._relation("ahead-behind", self._hash(of), self._hash(base), distances)
 
     def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
-        """See `Dividing`; one request."""
+        """See `Repository`; one request."""
         query: Query = {"at": self._hash(at), "most": str(min(most, _MOST_AT_ALL)), "prefix-key": self._session.key_text(prefix) if prefix else None}
         return understood(self._transport.get("divisions", query), lambda found: [decode_key(key) for key in found["divisions"]], "divisions")
 

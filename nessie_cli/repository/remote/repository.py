@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
@@ -333,7 +333,7 @@ class RemoteRepository(RemoteReading):
         """The conflicts of a merge with what both sides have made of their keys."""
         head, keys = answer.effective_target_hash, keys_of(conflicts)
         before, wanted = self._both_sides(answer.common_ancestor, sources, keys)
-        expected = {**before, **{wish.key: wish.expected_target for wish in options.behaviors if wish.expected_target is not None}}
+        expected = {**before, **{wanted.key: wanted.expected_target for wanted in options.behaviors if wanted.expected_target is not None}}
         return list(with_facts(conflicts, expected, self.contents(at_hash(head), keys), wanted, self.last_changes(head, keys)))
 
     def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
@@ -360,14 +360,6 @@ class RemoteRepository(RemoteReading):
     def close(self) -> None:
         """See `Repository`."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        """See `Repository`."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `Repository`."""
-        self.close()
 
 
 def commit_result(data: Any) -> CommitResult:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from nessie_cli.kernel.dividing import divide
+from nessie_cli.kernel.division import divide
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id
 from tests.kernel.heap import Heap, record

@@ -1,7 +1,8 @@
-"""Whether a commit is an ancestor of another over any parents, without a walk where merges are rare.
+"""Whether a commit is an ancestor of another over any parents, without a walk if merges are rare.
 
-The ancestors of a commit are a few lines of first parents: its own, and one for each merge parent that is on none of the others. The commits that
-merge are found by their mark (keylog.py). With the lines at hand a question costs O(log commits), and the lines of a commit never change.
+The ancestors of a commit are a few lines of first parents: its own, and one for each merge parent that is on none of
+the others. The commit index finds the commits that merge (commit_index.py). Once the lines are known, a question costs
+O(log commits). The lines of a commit never change.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.commit_index import MERGE_COMMIT, IndexLookup, indexed
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
 from nessie_cli.kernel.objects import Objects
 
 NEAR = 64
@@ -92,13 +93,13 @@ class _Lines:
         return any(line.holds(self._objects, id_, height) for line in (self.first, *self._others.get(height // _SPAN, ())))
 
 
-class Lineages:
-    """Answers questions about ancestors over one store. What it has found out about a commit it remembers for the next question."""
+class AncestryIndex:
+    """Answers questions about ancestors over one store, and caches the lines of the commits that it was asked about."""
 
-    def __init__(self, objects: Objects, find_marked: FindMarked, near: int = NEAR) -> None:
+    def __init__(self, objects: Objects, lookup: IndexLookup, near: int = NEAR) -> None:
         self._objects = objects
         self._near = near
-        self._find_marked = find_marked
+        self._lookup = lookup
         self._merges: list[tuple[int, Id]] = []
         self._lines: dict[Id, _Lines] = {}
 
@@ -231,7 +232,7 @@ class Lineages:
     def _refreshed(self) -> list[tuple[int, Id]]:
         """What was known, oldest first, brought up to date from its end: the last numbers may have been given again after a failed write."""
         known, new = list(self._merges), []
-        for pair in marked(self._find_marked, MERGE):
+        for pair in indexed(self._lookup, MERGE_COMMIT):
             while known and known[-1][0] > pair[0]:
                 known.pop()
             if known and known[-1] == pair:

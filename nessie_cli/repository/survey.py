@@ -1,4 +1,4 @@
-"""Questions about many references at once, answered together, and from what is kept of the answers given before."""
+"""Questions about many references at once, answered together and from a cache on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceMetadata, Referenc
 from nessie_cli.repository.notes import Facts, Notes
 
 if TYPE_CHECKING:
-    from nessie_cli.kernel.lineage import Lineages
+    from nessie_cli.kernel.ancestry import AncestryIndex
 
 GAINED = 1_000
 """A descendant may have so many ancestors more than when it was asked about before: then only these are looked at."""
@@ -25,11 +25,11 @@ Distance = tuple[int, int, Id]
 
 
 class Survey:
-    """Asks about the commits of one store. What it is told and finds out is kept in `notes`."""
+    """Answers questions about many commits of one store. The answers are cached in `notes`."""
 
-    def __init__(self, objects: Objects, lineages: Callable[[], Lineages], notes: Notes) -> None:
+    def __init__(self, objects: Objects, ancestry: Callable[[], AncestryIndex], notes: Notes) -> None:
         self._objects = objects
-        self._lineages = lineages
+        self._ancestry = ancestry
         self._tips: Facts[Tip] = Facts(notes, "tips", tuple[int, int])
         self._distances: Facts[Distance] = Facts(notes, "distances", tuple[int, int, bytes])
         self._merged: Facts[bool] = Facts(notes, "merged", bool)
@@ -100,7 +100,7 @@ class Survey:
             known = {} if gained is None else {id_: was or id_ in gained for id_, was in known.items()}
         new = {id_ for id_ in ids if id_ not in known}
         if new:
-            ancestors = self._lineages().ancestors_among(new, descendant)
+            ancestors = self._ancestry().ancestors_among(new, descendant)
             known = {**known, **{id_: id_ in ancestors for id_ in new}}
         if new or about != descendant:
             self._merged.keep(descendant, known, ids)
@@ -110,7 +110,7 @@ class Survey:
         """Those that have a commit among their ancestors: one round trip for new ones, O(log commits) for those of a higher generation than it."""
         tips = self.tips({*ids, ancestor})
         oldest = tips[ancestor][1]
-        return self._lineages().descendants_among({id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor)
+        return self._ancestry().descendants_among({id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor)
 
 
 def _has_distance(reference: Reference, default: Reference) -> bool:

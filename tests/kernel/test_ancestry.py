@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.ancestry import AncestryIndex
+from nessie_cli.kernel.commit_index import MERGE_COMMIT
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keylog import MERGE
-from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.kernel.objects import Decoded, Objects
 from tests.kernel.test_history import PICKS, Graph, laws
 
@@ -22,32 +22,32 @@ from tests.kernel.test_history import PICKS, Graph, laws
 @given(PICKS, st.sampled_from([1, 4, 64]))
 def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], near: int) -> None:
     graph = Graph(picks)
-    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near)
     for commit in graph.ids:
         for ancestor in graph.ids:
-            assert lineages.is_ancestor(ancestor, commit) == (ancestor in graph.ancestors(commit))
+            assert ancestry.is_ancestor(ancestor, commit) == (ancestor in graph.ancestors(commit))
 
 
 @laws
 @given(PICKS, st.sampled_from([1, 4, 64]), st.randoms(use_true_random=False))
 def test_many_questions_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
     graph = Graph(picks)
-    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near)
     for commit in random.sample(graph.ids, min(len(graph.ids), 6)):
         asked = random.sample(graph.ids, random.randint(0, len(graph.ids)))
-        assert lineages.ancestors_among(asked, commit) == set(asked) & graph.ancestors(commit)
-        assert all(lineages.is_ancestor(one, commit) == (one in graph.ancestors(commit)) for one in graph.ids)
+        assert ancestry.ancestors_among(asked, commit) == set(asked) & graph.ancestors(commit)
+        assert all(ancestry.is_ancestor(one, commit) == (one in graph.ancestors(commit)) for one in graph.ids)
 
 
 @laws
 @given(PICKS, st.sampled_from([0, 1, 4, 64]), st.randoms(use_true_random=False))
 def test_many_descendants_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
     graph = Graph(picks)
-    lineages = Lineages(graph.objects(), graph.heap.find_marked, near)
+    ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near)
     for ancestor in random.sample(graph.ids, min(len(graph.ids), 6)):
         asked = random.sample(graph.ids, random.randint(0, len(graph.ids)))
         expected = {one for one in asked if ancestor in graph.ancestors(one)}
-        assert lineages.descendants_among(asked, ancestor) == expected
+        assert ancestry.descendants_among(asked, ancestor) == expected
 
 
 @laws
@@ -67,22 +67,22 @@ def test_merges_that_were_written_and_undone_are_forgotten() -> None:
     graph = Graph([(0, None, 0), (1, None, 1), (1, None, 2), (2, 3, 3), (1, None, 4), (4, 5, 5)])
     _, a, _, side, merge, late, last = graph.ids
     marks = list(graph.heap.marks)
-    undone = [(MERGE, a) if pair == (MERGE, last) else pair for pair in marks]
-    lineages = Lineages(graph.objects(), graph.heap.find_marked, near=0)
+    undone = [(MERGE_COMMIT, a) if pair == (MERGE_COMMIT, last) else pair for pair in marks]
+    ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near=0)
     graph.heap.marks = undone
-    assert lineages.is_ancestor(side, merge)
+    assert ancestry.is_ancestor(side, merge)
     graph.heap.marks = marks
-    assert lineages.is_ancestor(late, last)
+    assert ancestry.is_ancestor(late, last)
 
 
 @pytest.mark.parametrize("mark_of_all", [True, False])
 def test_marks_are_hints(mark_of_all: bool) -> None:
     graph = Graph([(n, n // 2 if n % 3 == 2 else None, n) for n in range(40)])
     if mark_of_all:
-        graph.heap.marks = [(MERGE, id_) for id_ in [*graph.ids[1:10], bytes(32), *graph.ids[10:]]]
-    lineages = Lineages(graph.objects(), graph.heap.find_marked, near=1)
+        graph.heap.marks = [(MERGE_COMMIT, id_) for id_ in [*graph.ids[1:10], bytes(32), *graph.ids[10:]]]
+    ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near=1)
     pairs: list[tuple[Id, Id]] = [(a, b) for a in graph.ids for b in graph.ids if NO_COMMIT not in (a, b)]
-    assert all(lineages.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
+    assert all(ancestry.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
 
 
 @laws
@@ -97,11 +97,11 @@ def test_only_damage_that_matters_prevents_an_answer(picks: list[tuple[int, int 
             raise DamagedObject("damaged", id_.hex())
         return {id_: graph.heap.data[id_] for id_ in ids if id_ in graph.heap.data}
 
-    lineages = Lineages(Objects(fetch, Decoded()), graph.heap.find_marked, near)
+    ancestry = AncestryIndex(Objects(fetch, Decoded()), graph.heap.find_indexed, near)
     for commit in commits:
         asked = random.sample(commits, random.randint(0, len(commits)))
         matters = damaged & ({commit, *asked} | graph.ancestors(commit))
-        for ask in (lambda: lineages.ancestors_among(asked, commit), lambda: {one for one in asked if lineages.is_ancestor(one, commit)}):  # noqa: B023 - asked at once
+        for ask in (lambda: ancestry.ancestors_among(asked, commit), lambda: {one for one in asked if ancestry.is_ancestor(one, commit)}):  # noqa: B023 - asked at once
             try:
                 assert ask() == set(asked) & graph.ancestors(commit)
             except DamagedObject:

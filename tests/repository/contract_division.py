@@ -1,4 +1,4 @@
-"""The contract of a repository that tells where to cut a state (`Dividing`)."""
+"""The contract of a repository that tells where to cut a state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.model import KeyRange
-from nessie_cli.repository.base import Dividing
 from tests.repository.vocabulary import NOBODY, NS, Catalog, key
 
 
@@ -18,27 +17,24 @@ class Divides:
     @pytest.mark.parametrize("most", [1, 7, 100])
     def test_the_parts_of_a_state_are_all_of_it(self, catalog: Catalog, most: int) -> None:
         catalog.write("main", {"a": NS, "b": NS, **{f"{name}.t{number}": number for name in "ab" for number in range(20)}})
-        assert isinstance(catalog.repository, Dividing)
         whole = [entry.key for entry in catalog.repository.entries("main")]
         cuts = catalog.repository.divisions("main", most)
+        assert cuts is not None
         parts = [[k for k in whole if (low is None or k > low) and (high is None or k <= high)] for low, high in pairwise([None, *cuts, None])]
         assert [k for part in parts for k in part] == whole
         assert all(0 < len(part) <= most for part in parts)
 
     def test_a_namespace_is_divided_by_itself(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS, "c": NS, **{f"{name}.t{number}": number for name in "abc" for number in range(4)}})
-        assert isinstance(catalog.repository, Dividing)
-        assert [str(found) for found in catalog.repository.divisions("main", 2, prefix=key("b"))] == ["b.t0", "b.t2"]
+        assert [str(found) for found in catalog.repository.divisions("main", 2, prefix=key("b")) or ()] == ["b.t0", "b.t2"]
         assert catalog.repository.divisions("main", 100, prefix=key("nowhere")) == []
         assert catalog.repository.divisions("main", 2**40) == []
         assert len(list(catalog.repository.entries("main", KeyRange(prefix=key("b"))))) == 5
 
     def test_a_state_without_keys_is_one_part(self, catalog: Catalog) -> None:
-        assert isinstance(catalog.repository, Dividing)
         assert catalog.repository.divisions("main", 1) == []
 
     def test_what_cannot_be_divided(self, catalog: Catalog) -> None:
-        assert isinstance(catalog.repository, Dividing)
         with pytest.raises(InvalidInput, match="a part holds one key or more, not 0"):
             catalog.repository.divisions("main", 0)
         with pytest.raises(NotFound):

@@ -1,7 +1,7 @@
-"""Going through history without reading what nobody asks for: from merge to merge, and to what a branch had at a time.
+"""Fast paths through history over merge parents: from merge to merge, and to the commits of a given time.
 
-Over first parents jump pointers do that (history.py). What hangs on merge parents is found by the marks of the commits that merge (keylog.py). All
-answers are those of a walk; where a walk would be as fast, or merges are too many, there is none.
+Over first parents, jump pointers skip what is not needed (history.py). Over merge parents, the commit index finds the
+commits that merge (commit_index.py). The answers are those of a walk. A function returns None if a walk is as fast.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
+from nessie_cli.kernel.commit_index import MERGE_COMMIT, IndexLookup, indexed
 from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
-from nessie_cli.kernel.keylog import MERGE, FindMarked, marked
 from nessie_cli.kernel.objects import Objects
 
 IsAncestor = Callable[[Id, Id], bool]
@@ -19,9 +19,9 @@ IsAncestor = Callable[[Id, Id], bool]
 Found = tuple[Id, Commit]
 
 _PAGE = 64
-"""About so many commits are looked at by whoever reads a page of them."""
+"""About so many commits are read for a page of a log."""
 SHORT = 512
-"""A walk over so many commits is no longer than what it would be replaced by."""
+"""A walk over so many commits is as fast as a fast path."""
 _BATCH = 32
 
 
@@ -30,14 +30,14 @@ def newest_first(found: Found) -> tuple[int, Id]:
     return -found[1].time, found[0]
 
 
-def merges_of_store(objects: Objects, find_marked: FindMarked, height: int) -> list[Found] | None:
+def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[Found] | None:
     """All commits of a store that merge, newest first.
 
-    None where there are so many that in a history of this height a page of them is found sooner by walking: then they are close together. None as
-    well where one is damaged: it may be none of those that a walk meets.
+    None if there are so many that in a history of this height a walk finds a page of them sooner. None as well if one
+    is damaged, because a walk may not meet it.
     """
     ids: list[Id] = []
-    for _, id_ in marked(find_marked, MERGE):
+    for _, id_ in indexed(lookup, MERGE_COMMIT):
         ids.append(id_)
         if len(ids) ** 2 > _PAGE * height:
             return None
@@ -101,7 +101,7 @@ def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Seque
     return [head for head in heads if head != NO_COMMIT]
 
 
-def near_merge_base(objects: Objects, find_marked: FindMarked, a: Id, b: Id, short: int = SHORT) -> Id | None:
+def near_merge_base(objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: int = SHORT) -> Id | None:
     """What `history.merge_base` answers, where that is the commit at which first parents part, and one of the two is near it; else None.
 
     The commits of the nearer one since then must be no merges, and must not have been merged into the other.
@@ -123,7 +123,7 @@ def near_merge_base(objects: Objects, find_marked: FindMarked, a: Id, b: Id, sho
             return None
         lowest = id_
     since = objects.commit(lowest).time
-    merges = merges_of_store(objects, find_marked, beyond)
+    merges = merges_of_store(objects, lookup, beyond)
     if merges is None:
         return None
     parents = {parent for _, commit in merges if commit.time > since for parent in commit.parents[1:] if parent != NO_COMMIT}

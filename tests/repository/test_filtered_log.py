@@ -1,4 +1,4 @@
-"""A log through a sieve tells what filtering the whole log tells, on random histories with merges."""
+"""A filtered log has the entries of the whole log that pass, on random histories with merges."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.kernel.lineage import Lineages
+from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
-from nessie_cli.repository.base import Sieve, Walk
+from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.filtered_log import LogSource, filtered_log
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.opening import create
-from nessie_cli.repository.sifting import Reading, sifted
 from tests.repository.vocabulary import NS, Catalog, key, put, table
 from tests.store.test_sqlite_damage import change
 
@@ -27,7 +28,7 @@ BRANCHES = ("main", "dev", "wild")
 
 
 class History:
-    """Some sixty commits by three writers on three branches that are merged into each other, and both ways to sift their logs."""
+    """Some sixty commits by three writers on three branches that are merged into each other, and three ways to filter their logs."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -44,8 +45,8 @@ class History:
         catalog.tag("v1", "dev~1")
         store = made._store
         objects = Objects(store.get, Decoded())
-        lineages = Lineages(objects, store.find_marked, 1)
-        self._reading = Reading(objects, store.find_marked, lineages.is_ancestor, short=0, rare=1)
+        ancestry = AncestryIndex(objects, store.find_indexed, 1)
+        self._source = LogSource(objects, store.find_indexed, ancestry.is_ancestor, short=0, rare=1)
 
     def _step(self, number: int) -> None:
         random = self.random
@@ -59,12 +60,16 @@ class History:
         meta = CommitMeta(f"load {number % 7}", authors=random.choice([(), (f"w{number % 3}",), ("w0", "w1")]))
         self.repository.commit(branch, [put(name, table(number, old.id if old else None))], meta)
 
-    def leaping(self, walk: Walk, sieve: Sieve) -> Iterator[LogEntry | None]:
-        """By marks and jump pointers wherever that is possible."""
+    def by_index(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
+        """By the commit index and jump pointers wherever that is possible."""
         starts = [r.hash for r in self.repository.references()] if walk.start is None else [self.catalog.hash(str(walk.start))]
         exclude = [] if walk.exclude is None else [self.catalog.hash(str(walk.exclude))]
         ids = ([bytes.fromhex(hash_) for hash_ in some] for some in (starts, exclude))
-        return sifted(self._reading, *ids, walk, sieve, operations=False)
+        return filtered_log(self._source, *ids, walk, conditions, operations=False)
+
+    def by_default(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
+        """As a repository does that has nothing faster."""
+        return Repository.filtered_log(self.repository, walk, conditions)
 
     def plain(self, walk: Walk) -> list[LogEntry]:
         """All commits of a walk, newest first."""
@@ -73,6 +78,9 @@ class History:
             found = [e for r in repository.references() for e in repository.log(r.hash, operations=True, all_parents=not walk.first_parent)]
         elif walk.exclude is None:
             found = list(repository.log(walk.start, operations=True, all_parents=not walk.first_parent))
+        elif walk.first_parent:
+            end = repository.merge_base(walk.start, walk.exclude) if walk.symmetric else walk.exclude
+            found = [e for e in repository.log(walk.start, operations=True) if not repository.is_ancestor(e.hash, end)]
         else:
             found = list(repository.log_excluding(walk.start, [walk.exclude], operations=True))
             if walk.symmetric:
@@ -87,9 +95,10 @@ class History:
         return random.choice([
             Walk(start), Walk(start), Walk(start, first_parent=True), Walk(None), Walk(None, first_parent=True),
             Walk(start, exclude), Walk(start, exclude, symmetric=True),
+            Walk(start, exclude, first_parent=True), Walk(start, exclude, symmetric=True, first_parent=True),
         ])  # fmt: skip
 
-    def sieve(self) -> Sieve:
+    def conditions(self) -> LogFilter:
         """One at random."""
         random = self.random
         times = sorted(map(time_of, self.plain(Walk(None))))
@@ -97,7 +106,7 @@ class History:
         def perhaps(value: Any, otherwise: Any) -> Any:
             return value if random.random() < 0.25 else otherwise
 
-        return Sieve(
+        return LogFilter(
             authors=perhaps((re.compile("w1|^e"),), ()),
             committers=perhaps((re.compile(random.choice(["et", "none"])),), ()),
             message=perhaps(re.compile(r"load [135]$"), None),
@@ -114,40 +123,40 @@ def time_of(entry: LogEntry) -> datetime:
     return entry.meta.commit_time
 
 
-def passing(entries: Iterable[LogEntry], sieve: Sieve) -> list[str]:
+def passing(entries: Iterable[LogEntry], conditions: LogFilter) -> list[str]:
     def passes(entry: LogEntry) -> bool:
         meta = entry.meta
         return (
-            (not sieve.authors or any(p.search(a) for p in sieve.authors for a in meta.authors or (meta.committer or "",)))
-            and (not sieve.committers or any(p.search(meta.committer or "") for p in sieve.committers))
-            and (sieve.message is None or bool(sieve.message.search(meta.message)))
-            and (sieve.since is None or time_of(entry) >= sieve.since)
-            and (sieve.until is None or time_of(entry) <= sieve.until)
-            and (sieve.merges is None or (len(meta.parents) > 1) == sieve.merges)
-            and (not sieve.keys or any(o.key.starts_with(k) for o in entry.operations or () for k in sieve.keys))
+            (not conditions.authors or any(p.search(a) for p in conditions.authors for a in meta.authors or (meta.committer or "",)))
+            and (not conditions.committers or any(p.search(meta.committer or "") for p in conditions.committers))
+            and (conditions.message is None or bool(conditions.message.search(meta.message)))
+            and (conditions.since is None or time_of(entry) >= conditions.since)
+            and (conditions.until is None or time_of(entry) <= conditions.until)
+            and (conditions.merges is None or (len(meta.parents) > 1) == conditions.merges)
+            and (not conditions.keys or any(o.key.starts_with(k) for o in entry.operations or () for k in conditions.keys))
         )
 
-    return [entry.hash for entry in entries if passes(entry)][sieve.skip :]
+    return [entry.hash for entry in entries if passes(entry)][conditions.skip :]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_passes_is_what_filtering_the_log_leaves(seed: int) -> None:
     history = History(seed)
     for _ in range(60):
-        walk, sieve = history.walk(), history.sieve()
-        wanted = passing(history.plain(walk), sieve)
-        told = f"seed {seed}, {walk}, {sieve}"
-        assert [entry.hash for entry in history.leaping(walk, sieve) if entry is not None] == wanted, told
-        assert [entry.hash for entry in history.repository.sifted(walk, sieve) if entry is not None] == wanted, told
+        walk, conditions = history.walk(), history.conditions()
+        wanted = passing(history.plain(walk), conditions)
+        case = f"seed {seed}, {walk}, {conditions}"
+        for filtered in (history.by_index, history.repository.filtered_log, history.by_default):
+            assert [entry.hash for entry in filtered(walk, conditions) if entry is not None] == wanted, case
 
 
-@pytest.mark.parametrize("sieve", [Sieve(merges=True), Sieve(keys=(key("a"),)), Sieve(message=re.compile("load 1"))])
-def test_behind_each_entry_but_the_last_of_the_walk_something_follows(sieve: Sieve) -> None:
+@pytest.mark.parametrize("conditions", [LogFilter(merges=True), LogFilter(keys=(key("a"),)), LogFilter(message=re.compile("load 1"))])
+def test_behind_each_entry_but_the_last_of_the_walk_something_follows(conditions: LogFilter) -> None:
     """Whoever stops at a limit learns so whether there was more to look at."""
     history = History(1)
     first = history.plain(Walk("main"))[-1].hash
-    for sift in (history.leaping, history.repository.sifted):
-        entries = list(sift(Walk("main"), sieve))
+    for filtered in (history.by_index, history.repository.filtered_log, history.by_default):
+        entries = list(filtered(Walk("main"), conditions))
         for place, entry in enumerate(entries):
             assert entry is None or (place + 1 < len(entries)) == (entry.hash != first)
 
@@ -155,7 +164,7 @@ def test_behind_each_entry_but_the_last_of_the_walk_something_follows(sieve: Sie
 def test_operations_are_told_where_they_are_asked_for() -> None:
     repository = History(2).repository
     for asked in (True, False):
-        entries = [entry for entry in repository.sifted(Walk("main"), Sieve(keys=(key("a"),)), operations=asked) if entry]
+        entries = [entry for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("a"),)), operations=asked) if entry]
         assert entries
         assert all(bool(entry.operations) == asked for entry in entries)
 
@@ -168,7 +177,7 @@ def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> Non
         for number in range(300):
             catalog.write("main", {"often": number})
         objects = repository._objects = Objects(repository._store.get, Decoded())
-        entries = [entry for entry in repository.sifted(Walk("main"), Sieve(keys=(key("rare"),))) if entry]
+        entries = [entry for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("rare"),))) if entry]
         assert [entry.meta.message for entry in entries] == ["write rare"]
         assert objects.commit_reads < 30
 
@@ -192,7 +201,7 @@ def test_a_damaged_merge_elsewhere_does_not_disturb(tmp_path: Path) -> None:
     change(str(path), f"UPDATE objects SET data = x'0000000000ff' WHERE id = x'{damaged}'")
     with create(str(path)) as repository:
         assert isinstance(repository, LocalRepository)
-        assert [e.hash for e in repository.sifted(Walk("main"), Sieve(merges=True)) if e] == [merged]
-        assert [e.hash for e in repository.sifted(Walk("main"), Sieve(keys=(key("dev"),))) if e] == [merged, dev]
-        assert len([e for e in repository.sifted(Walk("main"), Sieve(until=until)) if e]) == 700 - 600 + 3
+        assert [e.hash for e in repository.filtered_log(Walk("main"), LogFilter(merges=True)) if e] == [merged]
+        assert [e.hash for e in repository.filtered_log(Walk("main"), LogFilter(keys=(key("dev"),))) if e] == [merged, dev]
+        assert len([e for e in repository.filtered_log(Walk("main"), LogFilter(until=until)) if e]) == 700 - 600 + 3
         assert repository.merge_base("main~1", "dev") == repository.resolve("dev~1").hash

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
+from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.lineage import Lineages
 from nessie_cli.repository import notes, reading
-from nessie_cli.repository.surveying import Survey
+from nessie_cli.repository.survey import Survey
 from tests.kernel.test_history import PICKS, Graph, laws
 
 LINE = [(number, None, number) for number in range(40)]
@@ -45,7 +45,7 @@ class Asked:
     def survey(self) -> Survey:
         """That of a new process: it has read nothing yet."""
         objects = self.graph.objects()
-        return Survey(objects, lambda: Lineages(objects, self.graph.heap.find_marked), self.pad)
+        return Survey(objects, lambda: AncestryIndex(objects, self.graph.heap.find_indexed), self.pad)
 
     def check(self, ids: Sequence[Id], other: Id) -> None:
         """Every question about these commits and another one has the plain answer."""

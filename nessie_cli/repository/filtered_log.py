@@ -1,0 +1,201 @@
+"""The filtered log of a store: commits are tested as they are stored, and entries are made only of those that pass.
+
+If the commit index tells which commits can pass, or jump pointers where the first of them is, the commits between are
+not read (kernel/fast_paths.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from heapq import merge
+from itertools import takewhile
+from re import Pattern
+from typing import NamedTuple
+
+from nessie_cli.errors import DamagedObject
+from nessie_cli.kernel import fast_paths, history, tree
+from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
+from nessie_cli.kernel.commits import micros, operations_of, operations_on
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, payload_of
+from nessie_cli.kernel.keys import below, encode_key
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import ContentKey, LogEntry, Namespace
+from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.reading import log_entry
+
+_BEGINNING = -(2**63)
+"""A time before all others."""
+
+_FEW = 16
+"""Up to so many starts are read at once; of more only the times are asked for first."""
+
+Test = Callable[[Commit], bool]
+
+
+class LogSource(NamedTuple):
+    """What a log is read from. Fast paths skip more than `short` commits, to commits rarer than one in `rare`.
+
+    `times` gives the commit times of many commits.
+    """
+
+    objects: Objects
+    lookup: IndexLookup
+    is_ancestor: fast_paths.IsAncestor
+    times: Callable[[Collection[Id]], Mapping[Id, int]] | None = None
+    short: int = fast_paths.SHORT
+    rare: int = 16
+
+    def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
+        """The commit times of many starts, so that each is read only when it is its turn; None for few."""
+        return self.times(set(starts) - {NO_COMMIT}) if self.times is not None and len(starts) > _FEW else None
+
+
+def filtered_log(
+    source: LogSource,
+    starts: Sequence[Id],
+    exclude: Sequence[Id],
+    walk: Walk,
+    wanted: LogFilter,
+    *,
+    operations: bool,
+) -> Iterator[LogEntry | None]:
+    """See `Repository.filtered_log`; `starts` and `exclude` are the commits of the walk."""
+    objects = source.objects
+    passes = _all_of(list(_tests(objects, wanted)))
+    since = micros(wanted.since) if wanted.since is not None else _BEGINNING
+    skip = wanted.skip
+    found = _indexed(source, starts, exclude, walk, wanted)
+    for id_, commit in _walked(source, starts, exclude, walk, wanted) if found is None else found:
+        if commit.time < since:
+            return
+        passed = passes(commit)
+        chosen = passed and skip == 0
+        skip -= passed and not chosen
+        yield log_entry(objects, id_, commit, operations=operations) if chosen else None
+        if found is not None and chosen and _has_parent_since(objects, commit, since):
+            # Stands for the commits that were not read.
+            yield None
+
+
+def _has_parent_since(objects: Objects, commit: Commit, since: int) -> bool:
+    return any(objects.commit(parent).time >= since for parent in commit.parents if parent != NO_COMMIT)
+
+
+def _walked(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found]:
+    objects = source.objects
+    if exclude and walk.first_parent:
+        start, end = starts[0], exclude[0]
+        end = history.merge_base(objects, start, end) if walk.symmetric else end
+        return takewhile(lambda found: not source.is_ancestor(found[0], end), history.first_parents(objects, start))
+    if walk.symmetric:
+        return history.only_in_one(objects, starts[0], exclude[0])
+    if wanted.until is not None and len(starts) == 1 and not exclude:
+        starts = _heads_at(source, starts[0], micros(wanted.until), first_parent=walk.first_parent)
+    if walk.first_parent and len(starts) <= 1:
+        return history.first_parents(objects, starts[0] if starts else NO_COMMIT)
+    most = 1 if walk.first_parent else None
+    return history.reachable(objects, starts, exclude, most=most, times=source.times_of(starts))
+
+
+def _heads_at(source: LogSource, start: Id, time: int, *, first_parent: bool) -> list[Id]:
+    objects = source.objects
+    first = history.at_time(objects, start, time)
+    left_out = history.height_of(objects, start) - history.height_of(objects, first)
+    if first_parent:
+        return [first] if first != NO_COMMIT else []
+    merges = fast_paths.merges_of_store(objects, source.lookup, left_out) if left_out > source.short else None
+    try:
+        return [start] if merges is None else fast_paths.heads_at(objects, source.is_ancestor, start, merges, time)
+    except DamagedObject:
+        # Perhaps on a branch that a walk does not meet.
+        return [start]
+
+
+def _indexed(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found] | None:
+    """The commits that can pass, if the commit index tells which these are; None if all have to be read."""
+    if exclude or len(starts) != 1:
+        return None
+    objects, start = source.objects, starts[0]
+    height = history.height_of(objects, start)
+    found = _commits_on(source, wanted.keys, height) if wanted.keys else None
+    if wanted.merges and not wanted.keys:
+        found = fast_paths.merges_of_store(objects, source.lookup, height)
+    if found is None:
+        return None
+    if wanted.until is not None:
+        until = micros(wanted.until)
+        found = [pair for pair in found if pair[1].time <= until]
+    return fast_paths.those_in(objects, _never if walk.first_parent else source.is_ancestor, start, found)
+
+
+def _never(_: Id, __: Id) -> bool:
+    return False
+
+
+def _commits_on(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[fast_paths.Found] | None:
+    """The commits of the store with an operation on one of the keys, newest first.
+
+    None if there are many or one is damaged, or if a key was a namespace once: operations on keys below it
+    have index entries of their own.
+    """
+    objects = source.objects
+    raw_keys = [encode_key(key) for key in keys]
+    ids: set[Id] = set()
+    for _, id_ in merge(*(indexed(source.lookup, term) for term in (LARGE_COMMIT, *map(term_of, raw_keys))), reverse=True):
+        ids.add(id_)
+        if len(ids) * source.rare > height:
+            return None
+    found = []
+    try:
+        commits = objects.find_commits(list(ids))
+    except DamagedObject:
+        return None
+    for id_, commit in commits.items():
+        records = operations_on(objects, commit, raw_keys).values()
+        if any(payload_of(record) == Namespace.payload for record in records):
+            return None
+        if records:
+            found.append((id_, commit))
+    return sorted(found, key=fast_paths.newest_first)
+
+
+def _tests(objects: Objects, wanted: LogFilter) -> Iterator[Test]:
+    if wanted.until is not None:
+        until = micros(wanted.until)
+        yield lambda commit: commit.time <= until
+    if wanted.merges is not None:
+        yield lambda commit: (len(commit.parents) > 1) == wanted.merges
+    if wanted.authors:
+        yield _of_any(wanted.authors, lambda commit: commit.authors or (commit.committer,))
+    if wanted.committers:
+        yield _of_any(wanted.committers, lambda commit: (commit.committer,))
+    if wanted.message is not None:
+        of_message = wanted.message.search
+        yield lambda commit: of_message(commit.message) is not None
+    if wanted.keys:
+        ranges = [below(encode_key(key)) for key in wanted.keys]
+        yield lambda commit: _touches(objects, commit, ranges)
+
+
+def _all_of(tests: Sequence[Test]) -> Test:
+    """One test for all. Mostly there is one, and nothing else is done for most commits."""
+    if len(tests) == 1:
+        return tests[0]
+    return lambda commit: all(test(commit) for test in tests)
+
+
+def _of_any(patterns: Sequence[Pattern[str]], names: Callable[[Commit], tuple[str, ...]]) -> Test:
+    """Whether one of a commit's names matches one of some patterns. Most names are those of few people: each is matched once."""
+    matched = lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
+    return lambda commit: any(map(matched, names(commit)))
+
+
+def _touches(objects: Objects, commit: Commit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether an operation is on a key of one of the ranges."""
+    stored = commit.operations
+    if len(stored) == len(NO_COMMIT):
+        return any(next(iter(tree.scan(objects, stored, *span)), None) is not None for span in ranges)
+    # The keys stand in these bytes as they are.
+    likely = [span for span in ranges if span[0] in stored]
+    return bool(likely) and any(start <= key < stop for key, _ in operations_of(objects, commit) for start, stop in likely)

@@ -1,0 +1,114 @@
+"""Which commits a log shows: where a walk through history goes, and which of its commits pass a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
+from re import Pattern
+
+from msgspec import Struct
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry
+
+Test = Callable[[LogEntry], bool]
+
+
+class LogFilter(Struct, frozen=True):
+    """Conditions that commits must meet. An empty field is no condition.
+
+    An author must match one of `authors` (the committer, if a commit names no author), the committer
+    one of `committers`, the message `message`. The commit time lies between `since` and `until`, both
+    included. `merges`: only commits with merge parents, or only the others. `keys`: an operation is
+    on one of these keys or below one. `skip` leaves out the first commits that pass.
+    """
+
+    authors: tuple[Pattern[str], ...] = ()
+    committers: tuple[Pattern[str], ...] = ()
+    message: Pattern[str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    merges: bool | None = None
+    keys: tuple[ContentKey, ...] = ()
+    skip: int = 0
+
+
+ALL_COMMITS = LogFilter()
+
+
+class Walk(Struct, frozen=True):
+    """The commits reachable from `start` and not from `exclude`; without both, those of all branches and tags.
+
+    `symmetric` adds the commits of `exclude` that `start` does not have. `first_parent` does not follow
+    merge parents; a range then ends at the first commit that `exclude` has.
+    """
+
+    start: str | CommitSpec | None
+    exclude: str | CommitSpec | None = None
+    symmetric: bool = False
+    first_parent: bool = False
+
+
+def tests_of(wanted: LogFilter) -> Iterator[Test]:
+    """The conditions of a filter as tests of entries, `skip` aside. `keys` needs entries with operations."""
+    if (since := wanted.since) is not None:
+        yield lambda entry: made_since(entry, since)
+    if (until := wanted.until) is not None:
+        yield lambda entry: entry.meta.commit_time is not None and entry.meta.commit_time <= until
+    if wanted.authors:
+        yield lambda entry: _any_match(wanted.authors, entry.meta.authors or (entry.meta.committer or "",))
+    if wanted.committers:
+        yield lambda entry: _any_match(wanted.committers, (entry.meta.committer or "",))
+    if (message := wanted.message) is not None:
+        yield lambda entry: bool(message.search(entry.meta.message))
+    if wanted.keys:
+        yield lambda entry: any(operation.key.starts_with(key) for operation in entry.operations or () for key in wanted.keys)
+    if wanted.merges is not None:
+        yield lambda entry: (len(entry.meta.parents) > 1) == wanted.merges
+
+
+def _any_match(patterns: Iterable[Pattern[str]], names: Iterable[str]) -> bool:
+    names = tuple(names)
+    return any(pattern.search(name) for pattern in patterns for name in names)
+
+
+def made_since(entry: LogEntry, when: datetime) -> bool:
+    """Whether a commit was made at this time or later."""
+    return entry.meta.commit_time is not None and entry.meta.commit_time >= when
+
+
+def filtered(entries: Iterable[LogEntry], wanted: LogFilter) -> Iterator[LogEntry | None]:
+    """The entries that pass; None for each of the others."""
+    tests, skip = list(tests_of(wanted)), wanted.skip
+    for entry in entries:
+        passed = all(test(entry) for test in tests)
+        chosen = passed and skip == 0
+        skip -= passed and not chosen
+        yield entry if chosen else None
+
+
+def newest_first(entry: LogEntry) -> float:
+    """The sort key of an entry for a log by commit time."""
+    return -entry.meta.commit_time.timestamp() if entry.meta.commit_time else 0.0
+
+
+def reachable(heads: Iterable[str], read: Callable[[str], LogEntry], *, first_parent: bool) -> Iterator[LogEntry]:
+    """The commits reachable from any of these hashes, newest first, each once: one `read` per head and per commit consumed."""
+    waiting: list[tuple[float, int, LogEntry]] = []
+    seen = {NO_ANCESTOR}
+    number = count()
+
+    def add(hashes: Iterable[str]) -> None:
+        for hash_ in hashes:
+            if hash_ not in seen:
+                seen.add(hash_)
+                entry = read(hash_)
+                heappush(waiting, (newest_first(entry), next(number), entry))
+
+    add(heads)
+    while waiting:
+        entry = heappop(waiting)[2]
+        yield entry
+        add(entry.meta.parents[:1] if first_parent else entry.meta.parents)

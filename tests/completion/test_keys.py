@@ -1,0 +1,105 @@
+"""Keys that are being typed, and the elements that may follow, agree with those of every other command."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Namespace, Put
+from nessie_cli.cli.completion import keys
+from nessie_cli.cli.completion.catalog import Catalog
+from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.repository.opening import create
+
+ELEMENTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6) | st.sampled_from(
+    ["a", "b", "a b", "a.b", 'a"b', '"', "."]
+)
+KEYS = st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple)
+
+
+@given(KEYS)
+@settings(print_blob=True)
+def test_the_text_of_a_key_is_the_one_of_every_listing(elements):
+    assert ".".join(map(keys.text_of, elements)) == str(ContentKey(elements))
+
+
+@given(KEYS, ELEMENTS)
+@settings(print_blob=True)
+def test_a_key_that_has_been_begun_is_taken_apart_as_it_was_written(above, last):
+    text = ".".join(map(keys.text_of, above)) + "."
+    found = keys.begun(text + keys.text_of(last))
+
+    assert found == (above, text, keys.text_of(last))
+
+
+@given(st.text("ab.\" '", max_size=12))
+@settings(print_blob=True)
+def test_whatever_is_typed_never_fails(text):
+    found = keys.begun(text)
+    if found is not None and found[0]:
+        assert ContentKey.parse(found[1][:-1]).elements == found[0]
+
+
+def test_no_key():
+    assert keys.begun("a..b") is None
+    assert keys.begun('"a"b.c') is None
+    assert keys.begun("") == ((), "", "")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A repository whose tree has several levels, with many names in it; the keys by their elements."""
+    path = str(tmp_path_factory.mktemp("large") / "store.sqlite")
+    namespaces = {("n",), ("n", "deep")}
+    wanted = [
+        ("n",),
+        *(("n", f"t{i:04}") for i in range(3000)),
+        *((f"top{i}",) for i in range(300)),
+        ("n", "deep"),
+        ("n", "deep", "é"),
+        ("n", "deep", "z"),
+        ("n x",),
+    ]
+    contents = {elements: Namespace(elements=elements) if elements in namespaces else IcebergTable(metadata_location="s3://x") for elements in wanted}
+    with create(path) as repository:
+        repository.commit("main", [Put(ContentKey(elements), content) for elements, content in contents.items()], CommitMeta("load"))
+        yield repository, sorted(wanted)
+
+
+def elements_below(wanted, above, begun):
+    below = [elements for elements in wanted if elements[: len(above)] == above and len(elements) > len(above)]
+    return list(dict.fromkeys(elements[len(above)] for elements in below if elements[len(above)].startswith(begun)))
+
+
+@pytest.mark.parametrize("above", [(), ("n",), ("n", "deep"), ("top1",), ("zzz",)])
+@pytest.mark.parametrize("begun", ["", "t", "t1", "t29", "to", "top299", "zz", "d"])
+def test_the_next_elements_are_those_of_the_tree(large, above, begun):
+    repository, wanted = large
+    typed = "".join(f"{element}." for element in above)
+    found = Catalog(repository, None).keys(typed + begun)
+    texts = {keys.text_of(element): element for element in elements_below(wanted, above, begun)}
+    assert [text.removeprefix(typed).removesuffix(".") for text, _ in found] == list(texts)
+    namespaces = {texts[text.removeprefix(typed)[:-1]] for text, type_ in found if type_ == "namespace" and text.endswith(".")}
+    assert namespaces == {element for element in texts.values() if (*above, element) in {("n",), ("n", "deep")}}
+    assert all((type_ == "namespace") == text.endswith(".") for text, type_ in found)
+
+
+def test_passing_over_what_lies_below_an_element_reads_few_nodes(large):
+    repository, _ = large
+    objects = repository._objects = Objects(repository._store.get, Decoded())
+    assert Catalog(repository, None).keys("n") == [("n.", "namespace")]
+    # Two descents of the tree, each of which reads a few leaves ahead; all keys below `n` are in more than a hundred.
+    assert objects.node_reads < 12
+
+
+def test_an_empty_history_has_nothing():
+    with create("memory:") as repository:
+        catalog = Catalog(repository, None)
+        assert (catalog.keys(""), catalog.hashes(""), catalog.revisions("main~")) == ([], [], [])
+
+
+def test_a_name_that_is_no_key_is_no_key_for_commands_either():
+    for text in ("a..b", '"a"b.c'):
+        with pytest.raises(InvalidInput):
+            ContentKey.parse(text)
