@@ -10,6 +10,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail
 from nessie_cli.repository.base import Dividing
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.listings import MOST_COMMITS, token_start
 from nessie_cli.server.paging import Page, limit
 from nessie_cli.server.streams import Listing, listing
 from nessie_cli.server.table import NoRoute, Route
@@ -62,6 +63,19 @@ def merge_detail(detail: MergeDetail) -> Json:
 
 
 # -- reading ------------------------------------------------------------------------------------------------------------------------------
+
+
+def log_of_key(call: Call, start: str) -> Answer | None:
+    """A page of the commits of one key, which a filter finds only by reading all commits; None if a whole log is requested."""
+    key = call.key("key") if is_ours(call) else None
+    if key is None:
+        return None
+    page_token = call.text("page-token")
+    if page_token:
+        start = token_start(call, page_token)
+    entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
+    most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
+    return Answer(log_page(Page(entries, most, lambda found: found.hash)))
 
 
 def log_page(found: Page[LogEntry]) -> Listing:

@@ -9,7 +9,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.changes import former_heads
-from nessie_cli.server.extensions import is_ours, log_page
+from nessie_cli.server.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
@@ -37,6 +37,8 @@ def get_history(call: Call) -> Answer:
     """A page of the log."""
     target = parse_segment(call.segments["ref"], call.default_branch)
     start = read_at(call.repository, target, "Youngest hash").hash
+    if (answer := log_of_key(call, start)) is not None:
+        return answer
     oldest = listings.oldest_of(call.text("limit-hash"))
     limit = None if oldest is None else _oldest(call, target, oldest)
     page_token = call.text("page-token")

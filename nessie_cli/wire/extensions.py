@@ -7,6 +7,7 @@ the client speaks plain v2. The extensions are:
 * `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
 * `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
+* `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
 * the height of a commit in a log, the renames behind a conflict of a merge, contents of unknown types.
 """

@@ -202,8 +202,13 @@ def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
     assert reader.get("/api/v2/reflog", **OURS).body["reflog"] == []
 
 
-def test_divisions_tell_nothing_hidden(server):
-    assert server.as_("ada", "reader").get(f"/api/v2/divisions?at={server.hidden}&most=1", **OURS).status == 403
+def test_divisions_and_logs_of_keys_tell_nothing_hidden(server):
+    reader = server.as_("ada", "reader")
+    assert reader.get(f"/api/v2/divisions?at={server.hidden}&most=1", **OURS).status == 403
+    assert reader.get("/api/v2/trees/main/history?key=secret", **OURS).status == 403
+    assert reader.get("/api/v2/trees/main/history?key=public.t", **OURS).status == 200
+    for token in (server.hidden[:12], server.hidden[:12] + "~2"):
+        assert reader.get(f"/api/v2/trees/main/history?key=public.t&page-token={token}", **OURS).status == 404
 
 
 @pytest.mark.parametrize("steps", ["", "~2", "^1"])

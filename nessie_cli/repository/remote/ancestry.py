@@ -99,6 +99,8 @@ class Ancestry:
 
     def ahead_behind(self, of: str, base: str) -> AheadBehind:
         """First-parent distances from the newest commit that both have along first parents."""
+        if base == NO_ANCESTOR != of and (height := self.commit(of).height):
+            return AheadBehind(height, 0, NO_ANCESTOR)
         walks = (self.first_parents(of), self.first_parents(base))
         distances: tuple[dict[str, int], dict[str, int]] = ({}, {})
         unfinished = [0, 1]

@@ -33,7 +33,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.contents import contents, entries
-from nessie_cli.repository.remote.history import last_changes
+from nessie_cli.repository.remote.key_history import last_changes
 from nessie_cli.repository.remote.session import Session
 
 State = Mapping[ContentKey, Content]
@@ -74,9 +74,9 @@ def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
 
 
 def changes_since(session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State) -> Changes:
-    """The newest commit that changed each key. A conflict is mostly about a recent change, so the newest commits are searched first."""
+    """The newest commit that changed each key. A search begins with the commits since `since`, where most conflicts come from."""
     wanted = set(keys)
-    if since in (None, NO_ANCESTOR):
+    if session.server.extensions or since in (None, NO_ANCESTOR):
         return last_changes(session, head, wanted)
     found = last_changes(session, head, wanted, since=since)
     older = [key for key in wanted if key not in found and key in now]

@@ -8,7 +8,7 @@ from typing import Any
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry, check_new_reference_name, check_reference_name
-from nessie_cli.repository.remote.history import cel_text
+from nessie_cli.repository.remote.key_history import cel_text
 from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.repository.remote.transport import Lost, Query, segment

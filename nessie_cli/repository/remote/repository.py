@@ -1,7 +1,7 @@
 """The repository on a server that speaks REST v2, ours or another.
 
 Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own servers announce the extensions
-of `wire.extensions`; on others the verbs in `plain` stand in for them.
+of `wire.extensions`; on others `plain` has the verbs that differ, and `key_history` searches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, MergeOptions, Revision
-from nessie_cli.repository.remote import commit, contents, history, merge, plain, references, revisions, settings
+from nessie_cli.repository.remote import commit, contents, history, key_history, merge, plain, references, revisions, settings
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.session import Session
 
@@ -124,16 +124,16 @@ class RemoteRepository:
         yield from Ancestry(self._session, operations=operations).reachable([self._hash(start)], hidden)
 
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
-        """See `Repository`; the server searches the history."""
-        yield from history.log_of_key(self._session, self._hash(start), key, operations=operations)
+        """See `Repository`."""
+        yield from key_history.log_of_key(self._session, self._hash(start), key, operations=operations)
 
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
         return history.commit_at(self._session, self._hash(revision))
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`; the server searches the history."""
-        return history.last_changes(self._session, self._hash(at), [key]).get(key)
+        """See `Repository`."""
+        return key_history.last_changes(self._session, self._hash(at), [key]).get(key)
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`; one request for each page of history since it."""
