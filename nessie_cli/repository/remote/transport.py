@@ -20,7 +20,6 @@ from requests.auth import AuthBase
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, OutcomeUnknown, StoreNotFound, StoreUnavailable
 from nessie_cli.repository.access import Access, Basic, Bearer, OAuth2, checked_url, header_of, shown
 from nessie_cli.repository.remote.http import Http
-from nessie_cli.repository.remote.oauth import TokenSource
 from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
 from nessie_cli.wire.answers import decode_error
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
@@ -222,6 +221,8 @@ class _AtHand:
 
 def _authorization(access: Access) -> _Authorization | None:
     if isinstance(access.credentials, OAuth2):
+        from nessie_cli.repository.remote.oauth import TokenSource
+
         return TokenSource(access.credentials, access)
     return _AtHand(access.credentials) if access.credentials else None
 

@@ -32,7 +32,9 @@ def _why(url: str, error: OSError, timeout: float) -> str:
     text = str(error)
     if isinstance(error, exceptions.SSLError):
         return next((line for words, line in _TLS if any(word in text for word in words)), _NO_TLS)
-    if isinstance(error, exceptions.Timeout) and not isinstance(error, exceptions.ConnectTimeout):
+    # What timed out even when it was repeated is told by urllib3 alone.
+    slow = isinstance(error, exceptions.Timeout) and not isinstance(error, exceptions.ConnectTimeout)
+    if slow or _reason(error) == "ReadTimeoutError":
         return f"no answer within {timeout:g} seconds (NESSIE_TIMEOUT)"
     closed = url.startswith("http://") and any(word in text for word in _GARBLED)
     found = {
