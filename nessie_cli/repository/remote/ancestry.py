@@ -17,7 +17,7 @@ from nessie_cli.repository.remote.session import PAGE, Session
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 _CLOCK_ERROR = timedelta(days=1)
-"""How much older than its parent a commit may look: several servers write, each by its own clock."""
+"""How much older than its parent a commit of other servers may look. On ours it never does."""
 _BOTH = 3
 
 
@@ -72,7 +72,8 @@ class Ancestry:
         """Whether a commit is reachable from another one over all parents."""
         if ancestor in (NO_ANCESTOR, descendant):
             return True
-        oldest = (self.commit(ancestor).meta.commit_time or _BEGINNING) - _CLOCK_ERROR
+        clock_error = timedelta() if self._session.server.extensions else _CLOCK_ERROR
+        oldest = (self.commit(ancestor).meta.commit_time or _BEGINNING) - clock_error
         for entry in self.reachable([descendant], []):
             if entry.hash == ancestor:
                 return True
