@@ -1,4 +1,4 @@
-"""Extensions to REST v2 (`wire.extensions`): routes and attributes for clients that request them by header."""
+"""Extensions to REST v2 (`wire.extensions`), for clients that request them by header."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def request_id(call: Call) -> str | None:
 
 
 def expected_or_head(call: Call, target: Target) -> str | None:
-    """The expected hash of a commit, merge or transplant. Our client may leave it out: None, for HEAD at that time."""
+    """The expected hash of a commit, merge or transplant.
+
+    Our client may leave it out: None, for HEAD at that time.
+    """
     return None if is_ours(call) and target.is_plain else expected(call.repository, target)
 
 
@@ -55,18 +58,24 @@ def wants_dry_run(call: Call, body: Any) -> bool:
 
 
 def merge_detail(detail: MergeDetail) -> Json:
-    """One key of a merge; a conflict has the renames behind it. Contents are left to the routes for contents, and to their rules."""
+    """One key of a merge; a conflict has the renames behind it.
+
+    Contents are left to the routes for contents, and to their rules.
+    """
     body = encode_merge_detail(detail)
     if detail.conflict:
         body["conflict"] |= facts.renames(detail.conflict)
     return body
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def log_of_key(call: Call, start: str) -> Answer | None:
-    """A page of the commits of one key, which a filter finds only by reading all commits; None if a whole log is requested."""
+    """A page of the commits of one key, which a filter finds only by reading all commits.
+
+    None if a whole log is requested.
+    """
     key = call.key("key") if is_ours(call) else None
     if key is None:
         return None
@@ -84,7 +93,7 @@ def log_page(found: Page[LogEntry]) -> Listing:
 
 
 def get_divisions(call: Call) -> Answer:
-    """The last key of each part of a state but the last, so that the parts can be read in parallel."""
+    """The last key of each part of a state but the last, so that parts can be read in parallel."""
     _require_extensions(call)
     repository, most = call.repository, call.number("most")
     if most is None:
@@ -93,7 +102,7 @@ def get_divisions(call: Call) -> Answer:
     return Answer({"divisions": [encode_key(key) for key in found]})
 
 
-# -- references ---------------------------------------------------------------------------------------------------------------------------
+# -- references ------------------------------------------------------------------------------------
 
 
 def get_reflog(call: Call) -> Answer:
@@ -118,7 +127,7 @@ def post_rename(call: Call) -> Answer:
     return Answer(encode_single_reference(call.repository.rename_reference(found.name, new, expected_hash=expected(call.repository, target))))
 
 
-# -- requests and settings ----------------------------------------------------------------------------------------------------------------
+# -- requests and settings -------------------------------------------------------------------------
 
 
 def get_request(call: Call) -> Answer:
@@ -166,4 +175,7 @@ EXTENSIONS = (
     Route("GET", "/api/v2/requests/{request}", get_request, "The result of a write", ""),
     Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),
 )
-"""Routes of the extensions. They are not in the OpenAPI document, which describes what every client may use."""
+"""Routes of the extensions.
+
+They are not in the OpenAPI document, which describes what every client may use.
+"""

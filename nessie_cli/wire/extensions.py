@@ -1,8 +1,9 @@
 """Extensions to REST v2, between our own client and our own server only.
 
-Our client sends the header `Nessie-Cli` with each request. Our server then announces the extensions in its configuration and adds
-attributes to its answers; other clients, which may refuse unknown attributes, never see them. To a server that announces nothing
-the client speaks plain v2. The extensions are:
+Our client sends the header `Nessie-Cli` with each request. Our server then announces the extensions
+in its configuration and adds attributes to its answers; other clients, which may refuse unknown
+attributes, never see them. To a server that announces nothing the client speaks plain v2. The
+extensions are:
 
 * `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
 * `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
@@ -20,10 +21,10 @@ HEADER = "Nessie-Cli"
 VERSION = "1"
 
 ANNOUNCED = "nessie-cli"
-"""Among the additional properties of the configuration: the version of the extensions that the server knows."""
+"""The additional property of the configuration: the version of the server's extensions."""
 
 REQUEST_HEADER = "Nessie-Request-Id"
-"""The header that names a write: a second one with the same id does nothing and answers the result of the first."""
+"""The header that names a write. A second one with the same id only answers the first result."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

@@ -49,7 +49,7 @@ class Ancestry:
         return [parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR]
 
     def reachable(self, starts: Sequence[str], exclude: Sequence[str]) -> Iterator[LogEntry]:
-        """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once."""
+        """Commits reachable over all parents from `starts` but not from `exclude`, newest first."""
         hidden = set(exclude) - {NO_ANCESTOR}
         queue = _ByTime(self, (set(starts) | hidden) - {NO_ANCESTOR})
         seen = set(queue.ages)
@@ -82,7 +82,7 @@ class Ancestry:
         return False
 
     def merge_base(self, a: str, b: str) -> str:
-        """The newest commit reachable from both over all parents; the no-ancestor hash if there is none."""
+        """The newest commit reachable from both, or the no-ancestor hash."""
         sides = {a: 1}
         sides[b] = sides.get(b, 0) | 2
         queue = _ByTime(self, set(sides) - {NO_ANCESTOR})
@@ -118,7 +118,10 @@ class Ancestry:
 
 
 class _ByTime:
-    """A queue of commits, newest first. A parent comes after the child that led to it, though both may have one time."""
+    """A queue of commits, newest first.
+
+    A parent comes after the child that led to it, though both may have one time.
+    """
 
     def __init__(self, ancestry: Ancestry, starts: set[str]) -> None:
         self._ancestry = ancestry

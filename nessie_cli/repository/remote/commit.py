@@ -1,4 +1,4 @@
-"""Commits to our own servers, and writes that happen once: by a request id, which the server looks up."""
+"""Commits to our own servers. A request id makes a write happen once: the server looks it up."""
 
 from __future__ import annotations
 
@@ -61,9 +61,12 @@ def path_expecting(session: Session, branch: str, hash_: str | None) -> str:
 
 
 def send_once(session: Session, path: str, body: Any, request_id: str | None, decode: Callable[[Any], T], *, dry_run: bool) -> T:
-    """Send a write under a request id. If its answer is lost it is sent again, and the server looks it up first.
+    """Send a write under a request id.
 
-    Once an answer was lost, only an answer about this request says what became of it; that the server is away does not.
+    If its answer is lost it is sent again, and the server looks it up first.
+
+    Once an answer was lost, only an answer about this request says what became of it; that the
+    server is away does not.
     """
     request_id = request_id or session.circumstances.random(16).hex()
     lost: Lost | None = None

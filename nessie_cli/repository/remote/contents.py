@@ -1,4 +1,7 @@
-"""Keys, contents and differences over REST v2. Listings are iterators that fetch a page when it is needed."""
+"""Keys, contents and differences over REST v2.
+
+Listings are iterators that fetch a page when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ _LONGEST_KEYS = 3000
 
 
 def entries(session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
-    """The keys of a state. The hash of a content is computed here, so contents are always fetched."""
+    """The keys of a state.
+
+    The hash of a content is computed here, so contents are always fetched.
+    """
     path = f"trees/{segment('@' + at)}/entries"
     for part in _queries(session, keys):
         for entry in session.pages(path, "entries", {**part, "content": "true"}, _entry):
@@ -48,13 +54,13 @@ def diff(session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS) -
 
 
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:
-    """The last key of each part of at most `most` keys but the last, by one request of the extensions."""
+    """The last key of each part of at most `most` keys but the last, by the extensions."""
     query: Query = {"at": at, "most": str(min(most, _MOST_AT_ALL)), "prefix-key": session.key_text(prefix) if prefix else None}
     return understood(session.transport.get("divisions", query), lambda found: [decode_key(key) for key in found["divisions"]], "divisions")
 
 
 def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
-    """The parameters for a range of keys: several requests if single keys are too many for one URL."""
+    """The parameters for a range of keys. Single keys may be too many for one URL."""
     if keys.minimum is not None and keys.maximum is not None and keys.minimum > keys.maximum:
         return
 

@@ -1,7 +1,8 @@
-"""The details of conflicts, which the wire does not carry, and the commit rules, checked before an older server does.
+"""The details of conflicts, which the wire does not carry, and the commit rules.
 
-A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there and were proposed, and the
-commit that changed the key, are read from the server afterwards. So a conflict looks the same whoever found it.
+A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there
+and were proposed, and the commit that changed the key, are read from the server afterwards. So a
+conflict looks the same whoever found it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ Changes = Mapping[ContentKey, CommitMeta]
 
 
 def with_details(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
-    """The conflicts with their contents and changes. Renamed contents are under the keys that they have now."""
+    """The conflicts with their contents and changes.
+
+    Renamed contents are under the keys that they have now.
+    """
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         here = conflict.target_rename.new if conflict.target_rename else key
@@ -74,7 +78,10 @@ def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
 
 
 def changes_since(session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State) -> Changes:
-    """The newest commit that changed each key. A search begins with the commits since `since`, where most conflicts come from."""
+    """The newest commit that changed each key.
+
+    A search begins with the commits since `since`, where most conflicts come from.
+    """
     wanted = set(keys)
     if session.server.extensions or since in (None, NO_ANCESTOR):
         return last_changes(session, head, wanted)
@@ -84,7 +91,7 @@ def changes_since(session: Session, keys: Iterable[ContentKey], since: str | Non
 
 
 def diagnosed(session: Session, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
-    """The conflict of a commit with its details: checked again where the branch is now, by the rules that give them."""
+    """The conflict of a commit with its details, which a check against the current HEAD gives."""
     if not conflict.conflicts:
         return conflict
     head = references.get(session, branch).hash
@@ -102,11 +109,11 @@ def _with_states(session: Session, conflict: ReferenceConflict, operations: Sequ
     return with_details(conflict.conflicts, before, now, proposed, changes_since(session, keys, expected, head, now))
 
 
-# -- the commit rules ------------------------------------------------------------------------------------------------------------------------
+# -- the commit rules ------------------------------------------------------------------------------
 
 
 class Checked(NamedTuple):
-    """The outcome of the rules for a commit: what it would do, its conflicts with their details, and their message."""
+    """The outcome of the commit rules: the changes, or the conflicts with their details."""
 
     applied: Applied
     conflicts: tuple[Conflict, ...]
@@ -114,7 +121,7 @@ class Checked(NamedTuple):
 
 
 def check_commit(session: Session, operations: Sequence[Operation], expected: str, head: str) -> Checked:
-    """Apply the kernel's commit rules to the few keys of the server's states that the operations concern."""
+    """Apply the kernel's commit rules to those keys of the server's states that matter."""
     objects = Objects(lambda _: {})
     keys = {key for operation in operations for key in _with_ancestors(operation.key)}
     at_head = contents(session, head, keys)

@@ -1,4 +1,4 @@
-"""The commits of a key: looked up by our servers, searched for in the log with a filter by others."""
+"""The commits of a key. Our servers look them up; others search the log with a filter."""
 
 from __future__ import annotations
 

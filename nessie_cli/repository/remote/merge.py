@@ -46,7 +46,7 @@ def _combine(session: Session, verb: str, branch: str, body: dict[str, Any], *, 
 
 
 def with_current_namespaces(session: Session, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
-    """The conflict that prevents a merge before any key is compared, with the namespaces that are there."""
+    """The conflict that prevents a merge before keys are compared, with the current namespaces."""
     keys = keys_of(conflict.conflicts)
     if not keys:
         return conflict
@@ -58,7 +58,10 @@ def with_current_namespaces(session: Session, conflict: ReferenceConflict, verb:
 
 
 def completed(session: Session, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions) -> MergeResult:
-    """The answer with the contents of both sides and the details of its conflicts; raises `MergeConflict` if it has any."""
+    """The answer with the contents of both sides and the details of its conflicts.
+
+    Raises `MergeConflict` if it has any.
+    """
     head, keys = answer.effective_target_hash, [key for key, _, _ in answer.details]
     at_source, at_target = (contents(session, hash_, keys) if keys else {} for hash_ in (sources[-1], head))
     conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
@@ -92,7 +95,10 @@ def _explained(
 
 
 def _both_sides(session: Session, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
-    """The contents that the source started from, and its own; in a transplant, of the first commit with an operation on the key."""
+    """The contents that the source started from, and its own.
+
+    In a transplant, of the first commit with an operation on the key.
+    """
     if base is not None:
         return contents(session, base, keys), contents(session, sources[-1], keys)
     before: dict[ContentKey, Content] = {}

@@ -1,7 +1,7 @@
 """Tokens of an OAuth2 server: requested with Authlib, cached, and renewed before they expire.
 
-One thread renews while the others wait, and one process while the others wait. Errors name the server's error code, never a text
-of the server: that could repeat a secret that it was sent.
+One thread renews while the others wait, and one process while the others wait. Errors name the
+server's error code, never a text of the server: that could repeat a secret that it was sent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_LIFETIME = 60.0
 """Seconds that a token lasts if the server does not say; the original client's."""
 _INTERVAL = 5.0
-"""Seconds between two polls during a sign-in, and how many more if the server wants fewer polls (RFC 8628, 3.2 and 3.5)."""
+"""Seconds between two polls during a sign-in, and those added on `slow_down` (RFC 8628, 3.5)."""
 _PATIENCE = 300.0
 _DISCOVERY = "/.well-known/openid-configuration"
 _DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -67,14 +67,20 @@ class TokenSource:
         self._tokens: Tokens | None = None
 
     def header(self) -> str:
-        """The header of the next request; raises `NotAllowed` if the server refuses, `StoreUnavailable` if it does not answer."""
+        """The header of the next request.
+
+        Raises `NotAllowed` if the server refuses, `StoreUnavailable` if it does not answer.
+        """
         with self._lock:
             if self._tokens is None or not self._tokens.usable(time.time()):
                 self._tokens = self._renewed(refused=None)
             return bearer(self._tokens.access.reveal())
 
     def refused(self, header: str) -> bool:
-        """Get another token after an answer of 401 to `header`, unless another thread has. Returns whether there is another one."""
+        """Get another token after an answer of 401 to `header`, unless another thread has.
+
+        Returns whether there is another one.
+        """
         with self._lock:
             if self._tokens is None or bearer(self._tokens.access.reveal()) == header:
                 self._tokens = self._renewed(refused=header)
@@ -84,7 +90,7 @@ class TokenSource:
         """Close the connections to the OAuth2 server."""
         self._http.close()
 
-    # -- which token ---------------------------------------------------------------------------------------------------------------
+    # -- which token -------------------------------------------------------------------------------
 
     def _renewed(self, refused: str | None) -> Tokens:
         """A usable token: cached by another process, else refreshed, else granted."""
@@ -142,7 +148,7 @@ class TokenSource:
                     raise
         raise NotAllowed(f"{self._name}: nobody has signed in in time; run the command again")
 
-    # -- the server ----------------------------------------------------------------------------------------------------------------
+    # -- the server --------------------------------------------------------------------------------
 
     def _asked(self, grant: str, refresh: Secret | None = None, **form: str | None) -> Tokens:
         url = self._endpoint("token_endpoint", self._client.token_endpoint, "token-endpoint")
@@ -157,7 +163,10 @@ class TokenSource:
 
     @cached_property
     def _oauth(self) -> OAuth2Client:
-        """Authlib's client. It is imported here, because most commands find a token in the cache."""
+        """Authlib's client.
+
+        It is imported here, because most commands find a token in the cache.
+        """
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.client import OAuth2Client
 
@@ -221,7 +230,10 @@ class _Refused(NotAllowed):
 
 
 class _TokenHttp(Http):
-    """HTTP that repeats a request if the server is busy or away. If a lost answer has used a code up, the next answer says so."""
+    """HTTP that repeats a request if the server is busy or away.
+
+    If a lost answer has used a code up, the next answer says so.
+    """
 
     def __init__(self, access: Access) -> None:
         super().__init__(access)

@@ -11,7 +11,10 @@ from nessie_cli.repository.remote.transport import Transport
 
 
 def open_remote(url: str, access: Access, circumstances: Circumstances, *, extensions: bool = True) -> Repository:
-    """The repository behind a server. Without `extensions`, plain REST v2 is spoken to our servers too."""
+    """The repository behind a server.
+
+    Without `extensions`, plain REST v2 is spoken to our servers too.
+    """
     transport = Transport(url, access, extensions=extensions)
     try:
         return RemoteRepository(Session(transport, circumstances))

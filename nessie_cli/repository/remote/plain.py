@@ -1,7 +1,8 @@
 """The verbs that differ on a server without our extensions, in plain REST v2.
 
-The commit rules are checked here, because each version of the original server has other ones. A request id is a property of the
-commit, and after a lost answer the log of the branch is searched. Conflicts and answers get their details as on our servers.
+The commit rules are checked here, because each version of the original server has other ones. A
+request id is a property of the commit, and after a lost answer the log of the branch is searched.
+Conflicts and answers get their details as on our servers.
 """
 
 from __future__ import annotations
@@ -48,16 +49,19 @@ from nessie_cli.wire import answers
 _TRIES = 5
 """How often a commit without an expected hash is tried on a branch that moves."""
 _MOST_NEWER = 10_000
-"""Commits that others may have made while an answer was lost, before the search for it is given up."""
+"""Commits of others that are searched for a write whose answer was lost."""
 _SEARCHED = 100
-"""Newest commits of a branch that are searched for a request id if it is not known when it was sent."""
+"""Newest commits of a branch that are searched for a request id of unknown time."""
 
 
-# -- commit ----------------------------------------------------------------------------------------------------------------------------------
+# -- commit ----------------------------------------------------------------------------------------
 
 
 def commit(session: Session, request: CommitRequest) -> CommitResult:
-    """See `Repository`; sent with the HEAD that the rules were checked against, so nothing comes between."""
+    """See `Repository`.
+
+    Sent with the HEAD that the rules were checked against, so nothing comes between.
+    """
     for number in range(_TRIES):
         target = _branch(session, request.branch, "commit")
         if request.request_id and (earlier := _committed(session, target, request.request_id, request.expected_hash)):
@@ -111,7 +115,7 @@ def _send_commit(session: Session, target: Reference, request: CommitRequest, ex
 
 
 def _sent_commit(session: Session, target: Reference, request: CommitRequest) -> CommitResult | None:
-    """The commit that was sent, if the branch has it: by its request id, else by its metadata and operations."""
+    """Find the commit that was sent: by its request id, else by its metadata and operations."""
     if request.request_id:
         return _committed(session, target, request.request_id, target.hash)
     wanted = state_after(request.operations)
@@ -128,13 +132,13 @@ def _newer(session: Session, target: Reference, *, operations: bool) -> Iterator
     return (entry for entry in list(newer) if entry.hash != target.hash)
 
 
-# -- request ids -----------------------------------------------------------------------------------------------------------------------------
+# -- request ids -----------------------------------------------------------------------------------
 
 
 def find_request(session: Session, request_id: str, branch: str | None) -> CommitResult | None:
-    """See `Repository`; searches the newest commits of the branch, or of every branch if it is unknown or gone.
+    """See `Repository`; searches the newest commits of the branch.
 
-    A transplant leaves no trace of its request.
+    If the branch is unknown or gone, every branch is searched. A transplant leaves no trace of its request.
     """
     known = references.find(session, branch) if branch else None
     for candidate in [known] if known else list(references.list_all(session, ReferenceType.BRANCH)):
@@ -144,7 +148,10 @@ def find_request(session: Session, request_id: str, branch: str | None) -> Commi
 
 
 def _committed(session: Session, branch: Reference, request_id: str, since: str | None) -> CommitResult | None:
-    """The result of a request on a branch. It can have happened only after its expected hash `since`, if there is one."""
+    """The result of a request on a branch.
+
+    It can have happened only after its expected hash `since`, if there is one.
+    """
     if since == branch.hash:
         head = references.get(session, branch.name).hash
         if head == since:
@@ -168,7 +175,7 @@ def _added_by(session: Session, entry: LogEntry) -> Mapping[ContentKey, str]:
     return {put.key: put.content.id for put in puts if put.content.id is not None and put.content.id not in known}
 
 
-# -- merge, transplant -----------------------------------------------------------------------------------------------------------------------
+# -- merge, transplant -----------------------------------------------------------------------------
 
 
 def merge(session: Session, branch: str, source: Reference, options: MergeOptions) -> MergeResult:
@@ -188,8 +195,9 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
 def transplant(session: Session, branch: str, hashes: Sequence[str], options: MergeOptions) -> MergeResult:
     """See `Repository`. Unlike a commit or a merge, a repeated request is carried out again.
 
-    The copies bear no request id, because they have the metadata of their sources, and copies alone prove nothing: the
-    transplant may have been taken back before it is repeated. After a lost answer it is known since when to search for them.
+    The copies bear no request id, because they have the metadata of their sources, and copies alone
+    prove nothing: the transplant may have been taken back before it is repeated. After a lost
+    answer it is known since when to search for them.
     """
     _check_options(session, options)
     target = _branch(session, branch, "transplant")
@@ -223,7 +231,7 @@ def _combine(session: Session, verb: str, target: Reference, body: dict[str, Any
 
 
 def _sent_merge(session: Session, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
-    """The merge that was sent, if the branch has it: by its request id, else by its second parent and its message."""
+    """Find the merge that was sent: by its request id, else by its second parent and message."""
     for entry in _newer(session, target, operations=False):
         if options.request_id:
             fits = entry.meta.properties.get(REQUEST_ID) == (options.request_id,)
@@ -235,7 +243,7 @@ def _sent_merge(session: Session, target: Reference, sources: Sequence[str], opt
 
 
 def _sent_transplant(session: Session, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
-    """The transplant that was sent, if the branch has all of its commits, in order."""
+    """Find the transplant that was sent: all of its commits, in order."""
     copied = [commit_at(session, source) for source in sources]
     message = options.meta.message if options.meta is not None and len(sources) == 1 else None
     last = run_of(list(_newer(session, target, operations=True)), copied, message)
@@ -260,11 +268,14 @@ def _applied(target: Reference, before: str, after: str, base: str | None, optio
     )
 
 
-# -- references, settings, divisions ---------------------------------------------------------------------------------------------------------
+# -- references, settings, divisions ---------------------------------------------------------------
 
 
 def rename_reference(session: Session, old: str, new: str, *, expected_hash: str) -> Reference:
-    """See `Repository`; two requests. If the second one certainly failed, the first one is undone."""
+    """See `Repository`; two requests.
+
+    If the second one certainly failed, the first one is undone.
+    """
     check_new_reference_name(new)
     found = references.get(session, old)
     if found.name == session.server.default_branch:

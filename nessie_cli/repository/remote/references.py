@@ -1,4 +1,4 @@
-"""Branches and tags over REST v2: find, list, create, assign, rename, delete; and the reflog of our servers."""
+"""Branches and tags over REST v2, and the reflog of our servers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def path_at(session: Session, name: str, hash_: str) -> str:
     return f"trees/{segment(f'{check_reference_name(full_name(session, name))}@{hash_}')}"
 
 
-# -- moving ----------------------------------------------------------------------------------------------------------------------------------
+# -- moving ----------------------------------------------------------------------------------------
 
 
 def create(session: Session, type: ReferenceType, name: str, target: str) -> Reference:
@@ -113,7 +113,7 @@ def rename(session: Session, old: str, new: str, *, expected_hash: str) -> Refer
 
 
 def _require_absent(session: Session, name: str) -> None:
-    """Look before sending: if the answer is lost, a reference that was there would look like a created one."""
+    """Look before sending: after a lost answer, an older reference would look like a created one."""
     if find(session, name) is not None:
         raise AlreadyExists(f"Named reference '{name}' already exists.", name)
 
@@ -135,7 +135,7 @@ def _is_there(session: Session, wanted: Reference) -> bool:
 
 @contextmanager
 def _with_position(session: Session, name: str, expected_hash: str) -> Iterator[None]:
-    """Complete a `ReferenceMoved` with where the reference is now: an answer has that only in a sentence."""
+    """Add the current hash to a `ReferenceMoved`: the answer has it only in a sentence."""
     try:
         yield
     except ReferenceMoved as moved:
@@ -145,7 +145,7 @@ def _with_position(session: Session, name: str, expected_hash: str) -> Iterator[
         raise
 
 
-# -- reflog ----------------------------------------------------------------------------------------------------------------------------------
+# -- reflog ----------------------------------------------------------------------------------------
 
 
 def reflog(session: Session, name: str | None) -> Iterator[ReflogEntry]:

@@ -1,7 +1,8 @@
 """The repository on a server that speaks REST v2, ours or another.
 
-Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own servers announce the extensions
-of `wire.extensions`; on others `plain` has the verbs that differ, and `key_history` searches.
+Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own
+servers announce the extensions of `wire.extensions`; on others `plain` has the verbs that differ,
+and `key_history` searches.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RemoteRepository:
         """The branch used when none is named."""
         return self._session.server.default_branch
 
-    # -- references --------------------------------------------------------------------------------------------------------------
+    # -- references --------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
         """See `Repository`; with settings on our servers only."""
@@ -104,7 +105,7 @@ class RemoteRepository:
         found = references.reflog if self._extensions else plain.reflog
         yield from islice(found(self._session, name), limit)
 
-    # -- history -----------------------------------------------------------------------------------------------------------------
+    # -- history -----------------------------------------------------------------------------------
 
     def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
         """See `Repository`; the height of a commit is not on the wire, it is 0."""
@@ -147,7 +148,7 @@ class RemoteRepository:
         """See `Repository`."""
         return Ancestry(self._session).ahead_behind(self._hash(of), self._hash(base))
 
-    # -- contents ----------------------------------------------------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------------
 
     def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
         """See `Repository`."""
@@ -174,7 +175,7 @@ class RemoteRepository:
         divide = contents.divisions if self._extensions else plain.divisions
         return divide(self._session, self._hash(at), most, prefix)
 
-    # -- writing -----------------------------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
     def commit(
         self,
@@ -213,7 +214,7 @@ class RemoteRepository:
         combine = merge.transplant if self._extensions else plain.transplant
         return combine(self._session, branch, [revisions.existing(self._session, hash_) for hash_ in commits], options)
 
-    # -- care --------------------------------------------------------------------------------------------------------------------
+    # -- care --------------------------------------------------------------------------------------
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`; refused, because every object is read where the store is."""

@@ -1,4 +1,7 @@
-"""Revisions over REST v2: the server follows steps; shortened hashes are looked for in its newest commits."""
+"""Revisions over REST v2: the server follows steps.
+
+Shortened hashes are looked for in its newest commits.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ def resolve(session: Session, revision: Revision) -> Reference:
 
 
 def existing(session: Session, hash_: str) -> str:
-    """The whole hash of a commit that the server has; raises `CommitNotFound` or `AmbiguousHash`."""
+    """The whole hash of a commit that the server has.
+
+    Raises `CommitNotFound` or `AmbiguousHash`.
+    """
     hash_ = hash_.lower()
     if not is_hash(hash_):
         raise InvalidInput(f"{hash_!r} is no commit hash (4 to 64 hexadecimal digits)")

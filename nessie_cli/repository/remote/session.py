@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 class Server(NamedTuple):
-    """The configuration of a server. `extensions`: it is one of ours and announces the extensions."""
+    """The configuration of a server.
+
+    `extensions`: it is one of ours and announces the extensions.
+    """
 
     default_branch: str
     created: datetime | None
@@ -31,14 +34,20 @@ class Server(NamedTuple):
 
 
 class Session:
-    """Requests to one server. Its configuration is fetched at once, so a wrong address fails before any verb."""
+    """Requests to one server.
+
+    Its configuration is fetched at once, so a wrong address fails before any verb.
+    """
 
     def __init__(self, transport: Transport, circumstances: Circumstances) -> None:
         self.transport = transport
         self.circumstances = circumstances
         self.server = _configuration(transport)
         self.commits: dict[str, LogEntry] = {}
-        """Commits without their operations, by hash. A commit never changes, so an entry stays true."""
+        """Commits without their operations, by hash.
+
+        A commit never changes, so an entry stays true.
+        """
         self.hashes: set[str] = {NO_ANCESTOR}
         """Hashes of commits that the server has named."""
 
@@ -53,7 +62,7 @@ class Session:
         return keys.encode_escaped(key) if numbers >= _ESCAPED_SINCE else keys.encode_legacy(key)
 
     def pages(self, path: str, name: str, query: Query, decode: Callable[[Any], T], *, first: int = PAGE, most: int = PAGE) -> Iterator[T]:
-        """The records of a listing, page by page as they are consumed: `first` records, then up to `most`."""
+        """The records of a listing. Pages are fetched as they are consumed: `first` records, then up to `most`."""
         token, size = None, first
         while True:
             page = self.transport.get(path, {"max-records": str(size), **query, "page-token": token})
@@ -69,11 +78,11 @@ class Session:
         return found
 
     def optional(self, ask: Callable[[], T], what: str) -> T:
-        """The answer to a request that older servers do not know; for those, an error of one line."""
+        """The answer to a request, or an error of one line if the server is too old for it."""
         try:
             return ask()
         except NotFound as error:
-            # A Nessie server names what it has not found; a framework that has no such path does not.
+            # A Nessie server names the missing object; a framework without such a path does not.
             if type(error) is not NotFound:
                 raise
             raise self.too_old(what) from None

@@ -17,7 +17,8 @@ def config(session: Session) -> RepositoryConfig:
 
 def put(session: Session, name: str, value: str | None) -> str | None:
     """See `Repository`; answers the previous value."""
-    # Setting a value twice is setting it once, so after a lost answer it is sent again; the previous value is read first.
+    # Setting a value twice is setting it once, so after a lost answer it is sent again; the
+    # previous value is read first.
     previous = config(session).settings.get(name)
     session.transport.send("POST", "config/repository", None, {"config": {"type": SETTINGS, "settings": {name: value}}}, safe=True)
     return previous
