@@ -60,10 +60,13 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "uvicorn": frozenset({"server"}),
     "pyspark": frozenset({"spark"}),
     "pyiceberg": frozenset({"iceberg", "spark"}),
+    "authlib": frozenset({"repository"}),
 }
 """Libraries that one room hides from all others, at whatever level they are imported."""
 
-LAZY = frozenset({"pydantic", "rich", "requests", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"})
+LAZY = frozenset(
+    {"pydantic", "rich", "requests", "authlib", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"}
+)
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
 LAZY_FOLDER = f"{ROOT}.repository.remote"
 """What costs start-up time is imported at module level only by the rooms that exist for it, and by the remote repository, itself loaded late."""

@@ -107,6 +107,7 @@ class Draft(Generic[A]):
         refuse: Callable[[], NessieError] | None = None,
         write: Write | None = None,
         effect: Effect | None = None,
+        sources: tuple[str, ...] = (),
         repeated: bool = False,
         exact: bool = True,
     ) -> None:
@@ -116,6 +117,7 @@ class Draft(Generic[A]):
         self.repeated = repeated
         self.exact = exact
         self.effect = effect
+        self._sources = sources
         self.open_view: Callable[[], Repository] | None = None
         self._answer = answer
         self._refuse = refuse
@@ -175,7 +177,7 @@ class Draft(Generic[A]):
     @property
     def sources(self) -> tuple[str, ...]:
         """The existing commits that the draft makes reachable, with all their ancestors, from a reference."""
-        return tuple(source.hex() for source in self.effect.sources) if self.effect else ()
+        return tuple(source.hex() for source in self.effect.sources) if self.effect else self._sources
 
     def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
         """Returns what the commits changed that the draft makes reachable from a reference: keys, and types of contents.

@@ -9,7 +9,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.changes import former_heads
-from nessie_cli.server.extensions import is_ours, log_page, walk
+from nessie_cli.server.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
@@ -24,7 +24,6 @@ from nessie_cli.wire.encode import (
     encode_entry,
     encode_reference,
 )
-from nessie_cli.wire.facts import entry_with_facts
 
 MOST_SCANNED = 1000
 """Commits that recent changes look through at most."""
@@ -38,7 +37,7 @@ def get_history(call: Call) -> Answer:
     """A page of the log."""
     target = parse_segment(call.segments["ref"], call.default_branch)
     start = read_at(call.repository, target, "Youngest hash").hash
-    if (answer := walk(call, start)) is not None:
+    if (answer := log_of_key(call, start)) is not None:
         return answer
     oldest = listings.oldest_of(call.text("limit-hash"))
     limit = None if oldest is None else _oldest(call, target, oldest)
@@ -61,7 +60,7 @@ def get_entries(call: Call) -> Answer:
     wanted = listings.key_range(call)
     at = _at(call)
     found = listings.entries(call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content"))
-    return Answer(listing("entries", map(entry_with_facts if is_ours(call) else encode_entry, found), found.token, effectiveReference=at))
+    return Answer(listing("entries", map(encode_entry, found), found.token, effectiveReference=at))
 
 
 def get_diff(call: Call) -> Answer:

@@ -1,21 +1,30 @@
-"""What our own server and our own client tell each other beyond REST v2. Neither side says any of it to strangers.
+"""Extensions to REST v2, between our own client and our own server only.
 
-A client of ours sends the header `Nessie-Cli` with each request. A server of ours then announces the extensions in its configuration and adds
-attributes to its answers; others, whose parsers refuse unknown attributes, never see them. A server that announces nothing is spoken to in plain v2.
+Our client sends the header `Nessie-Cli` with each request. Our server then announces the extensions
+in its configuration and adds attributes to its answers; other clients, which may refuse unknown
+attributes, never see them. To a server that announces nothing the client speaks plain v2. The
+extensions are:
+
+* `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
+* `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
+* `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
+* `key=` for a log: only the commits of this key, without reading the others;
+* the settings of the repository, as a configuration object;
+* the height of a commit in a log, the renames behind a conflict of a merge, contents of unknown types.
 """
 
 from __future__ import annotations
 
 HEADER = "Nessie-Cli"
-"""Sent by our client, with the version of the extensions that it knows."""
+"""The header of our client: the version of the extensions that it knows."""
 
 VERSION = "1"
 
 ANNOUNCED = "nessie-cli"
-"""Among the additional properties of the configuration: the version of the extensions that the server knows."""
+"""The additional property of the configuration: the version of the server's extensions."""
 
 REQUEST_HEADER = "Nessie-Request-Id"
-"""Names a write: a second one with the same id does nothing and answers what the first one did."""
+"""The header that names a write. A second one with the same id only answers the first result."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

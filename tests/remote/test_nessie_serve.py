@@ -40,7 +40,7 @@ def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(nessie: Ness
         wrong = nessie("log", env=env | {"NESSIE_AUTH_TOKEN": "another"})
         assert (wrong.code, "does not take the token or password" in wrong.err) == (6, True)
         nobody = nessie("log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"})
-        assert (nobody.code, "it asks who you are (401)" in nobody.err) == (6, True)
+        assert (nobody.code, "authentication required (401)" in nobody.err) == (6, True)
 
 
 def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(nessie: Nessie, server: str, issuer: Issuer) -> None:

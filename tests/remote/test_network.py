@@ -125,10 +125,10 @@ def test_a_proxy_may_ask_who_wants_it(nessie: Nessie, server: str, proxy: Proxy)
     proxy.wanted = "ann:secret"
     named = proxy.url.replace("http://", "http://ann:secret@")
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": named})
-    assert "the proxy for it asks who you are (407)" in refused(nessie, server, {"NESSIE_PROXY": proxy.url})
+    assert "its proxy requires authentication (407)" in refused(nessie, server, {"NESSIE_PROXY": proxy.url})
     with secure(server) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, "HTTPS_PROXY": named, **CA})
-        assert "the proxy for it asks who you are (407)" in refused(nessie, url, {"NESSIE_PROXY": proxy.url, **CA})
+        assert "its proxy requires authentication (407)" in refused(nessie, url, {"NESSIE_PROXY": proxy.url, **CA})
 
 
 def test_a_proxy_that_is_not_there_is_told(nessie: Nessie, server: str) -> None:
@@ -211,7 +211,7 @@ def test_what_is_no_url_is_told(nessie: Nessie, url: str) -> None:
 ANSWERS = {
     "page": (Answer(200, b"<html>welcome</html>", {"Content-Type": "text/html"}), 4, "the answer is no JSON"),
     "another service": (Answer(200, b'{"hello": "world"}'), 4, "what answers there is no Nessie server"),
-    "401": (Answer(401, b""), 6, "it asks who you are (401); NESSIE_AUTH_TOKEN"),
+    "401": (Answer(401, b""), 6, "authentication required (401); set NESSIE_AUTH_TOKEN"),
     "403": (Answer(403, b"<html/>"), 6, "the server does not allow this (403)"),
     "429": (Answer(429, b"", {"Retry-After": "0"}), 7, "the server answered 429, too many requests"),
     "503": (Answer(503, b"", {"Retry-After": "0"}), 7, "the server answered 503, it is busy or away"),

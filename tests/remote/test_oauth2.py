@@ -16,7 +16,7 @@ from nessie_cli.repository.access import Access, Grant, OAuth2, Tokens, header_a
 from nessie_cli.repository.remote.oauth import TokenSource
 from nessie_cli.workspace.tokens import TokenFile
 from tests.remote.issuer import CLIENT, SECRET, Issuer
-from tests.remote.listening import Answer
+from tests.remote.listening import Answer, Request, listening
 
 
 @pytest.fixture
@@ -131,6 +131,27 @@ def test_a_busy_server_is_asked_again(issuer: Issuer) -> None:
 def test_a_server_that_stays_away_is_told(issuer: Issuer) -> None:
     issuer.failing = [Answer(503)] * 3
     with source(client(issuer)) as tokens, pytest.raises(StoreUnavailable, match=r"OAuth2 server .* answered 503"):
+        tokens.header()
+
+
+def test_a_server_that_is_slow_is_told(issuer: Issuer) -> None:
+    def asleep(request: Request) -> Answer:
+        time.sleep(0.5)
+        return Answer(503)
+
+    with listening(asleep) as url:
+        tokens = TokenSource(client(issuer, issuer=None, token_endpoint=f"{url}/token"), Access(timeout=0.1))
+        with pytest.raises(StoreUnavailable, match=r"OAuth2 server .*: no answer within 0.1 seconds \(NESSIE_TIMEOUT\)"):
+            tokens.header()
+        tokens.close()
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"access_token": 1}', b'{"access_token": "t", "token_type": "mac"}', b'{"access_token": "t", "expires_in": "soon"}']
+)
+def test_an_answer_without_a_token_is_told(issuer: Issuer, body: bytes) -> None:
+    issuer.failing = [Answer(200, body)]
+    with source(client(issuer)) as tokens, pytest.raises(StoreUnavailable, match="no bearer token that is understood"):
         tokens.header()
 
 

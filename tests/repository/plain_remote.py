@@ -12,6 +12,7 @@ from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
+from tests.repository.contract_dividing import Divides
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
 
@@ -61,8 +62,8 @@ class Plain(Served):
             pytest.skip(reason or self.RENAMES)
 
 
-class TestPlain(Plain):
-    """Our own server, spoken to as to a stranger."""
+class TestPlain(Plain, Divides):
+    """Our own server without its extensions."""
 
     @pytest.fixture
     def repository(self, servers: Servers, store: str) -> Iterator[Repository]:

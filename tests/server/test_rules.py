@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli import connect
+from nessie_cli.errors import CommitNotFound, InvalidInput
+from nessie_cli.model import Secret
+from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.server.identity import Caller
 from nessie_cli.server.rules import Question, read_rules
 from tests.server.client import EMPTY, delete, namespace, put, table
@@ -199,24 +202,23 @@ def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
     assert reader.get("/api/v2/reflog", **OURS).body["reflog"] == []
 
 
-def test_our_own_routes_tell_nothing_hidden(server):
+def test_divisions_and_logs_of_keys_tell_nothing_hidden(server):
     reader = server.as_("ada", "reader")
-    h, m = server.hidden, server.main
-    for path in (
-        f"ancestry?of={h}&to={m}&tell=merge-base",
-        f"ancestry?of={m}&to={h}&tell=is-ancestor",
-        f"divisions?at={h}&most=1",
-        f"revisions?spec={h}",
-        "revisions?spec=hidden",
-        "revisions?spec=nosuch",
-    ):
-        assert reader.get(f"/api/v2/{path}", **OURS).status == 403, path
-    assert reader.get(f"/api/v2/revisions?spec={h[:12]}", **OURS).status == 404
-    assert reader.get(f"/api/v2/revisions?spec={m[:12]}", **OURS).body["reference"]["hash"] == m
+    assert reader.get(f"/api/v2/divisions?at={server.hidden}&most=1", **OURS).status == 403
     assert reader.get("/api/v2/trees/main/history?key=secret", **OURS).status == 403
-    assert reader.get(f"/api/v2/trees/main/history?all-parents=true&exclude={h}", **OURS).status == 403
-    assert reader.get("/api/v2/trees/main/history?all-parents=true", **OURS).status == 200
     assert reader.get("/api/v2/trees/main/history?key=public.t", **OURS).status == 200
+    for token in (server.hidden[:12], server.hidden[:12] + "~2"):
+        assert reader.get(f"/api/v2/trees/main/history?key=public.t&page-token={token}", **OURS).status == 404
+
+
+@pytest.mark.parametrize("steps", ["", "~2", "^1"])
+def test_hidden_commits_cannot_be_found_digit_by_digit(server, steps):
+    token = server.as_("ada", "reader").token
+    with connect(f"{server.url}/api/v2", access=Access(Bearer(Secret(token)))) as repository:
+        assert repository.resolve(f"@{server.main[:12]}").hash == server.main
+        for digits in (4, 12, 63):
+            with pytest.raises(CommitNotFound):
+                repository.resolve(f"@{server.hidden[:digits]}{steps}")
 
 
 def test_what_a_request_did_is_told_to_those_who_may_write_there(server):

@@ -1,40 +1,44 @@
-"""Ancestry on the client: commits fetched by pages along first parents, each kept; walks over all parents by commit time.
+"""Walks over all parents on the client, by commit time: a server lists first parents only.
 
-A server answers first parents only. Where merge parents count, their pages are fetched when the walk gets there.
+Pages of merge parents are fetched when the walk arrives at them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry
 from nessie_cli.repository.base import AheadBehind
+from nessie_cli.repository.remote.history import log_page
+from nessie_cli.repository.remote.session import PAGE, Session
 
-FetchPage = Callable[[str, int], list[LogEntry]]
-PAGE = 250
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
+_CLOCK_ERROR = timedelta(days=1)
+"""How much older than its parent a commit of other servers may look. On ours it never does."""
 _BOTH = 3
 
 
 class Ancestry:
-    """The commits of a server, remembered as they are met. Commits never change, so what is remembered stays true."""
+    """The commits of a server as a graph."""
 
-    def __init__(self, fetch: FetchPage) -> None:
-        self._fetch = fetch
-        self._known: dict[str, LogEntry] = {}
+    def __init__(self, session: Session, *, operations: bool = False) -> None:
+        self._session = session
+        self._operations = operations
+        # Commits with operations can be large; they are dropped with this object.
+        self._commits: dict[str, LogEntry] = {} if operations else session.commits
 
     def commit(self, hash_: str) -> LogEntry:
-        """One commit, with the page of first parents behind it where it was not known."""
-        if hash_ not in self._known:
-            for entry in self._fetch(hash_, PAGE):
-                self._known[entry.hash] = entry
-        return self._known[hash_]
+        """One commit. If it is not cached, a page of its first parents is fetched with it."""
+        if hash_ not in self._commits:
+            for entry in log_page(self._session, hash_, PAGE, operations=self._operations):
+                self._commits[entry.hash] = entry
+        return self._commits[hash_]
 
     def first_parents(self, hash_: str) -> Iterator[str]:
-        """The hashes from a commit on along first parents; the empty history is not one of them."""
+        """The hashes from a commit on along first parents, without the empty history."""
         while hash_ != NO_ANCESTOR:
             yield hash_
             hash_ = self.commit(hash_).parent
@@ -45,13 +49,13 @@ class Ancestry:
         return [parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR]
 
     def reachable(self, starts: Sequence[str], exclude: Sequence[str]) -> Iterator[LogEntry]:
-        """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once."""
+        """Commits reachable over all parents from `starts` but not from `exclude`, newest first."""
         hidden = set(exclude) - {NO_ANCESTOR}
-        waiting = _Waiting(self, (set(starts) | hidden) - {NO_ANCESTOR})
-        seen = set(waiting.ages)
+        queue = _ByTime(self, (set(starts) | hidden) - {NO_ANCESTOR})
+        seen = set(queue.ages)
         wanted = len(seen - hidden)
         while wanted:
-            hash_ = waiting.pop()
+            hash_ = queue.pop()
             if hash_ not in hidden:
                 wanted -= 1
                 yield self.commit(hash_)
@@ -62,43 +66,62 @@ class Ancestry:
                 if parent not in seen:
                     seen.add(parent)
                     wanted += hash_ not in hidden
-                    waiting.push(parent, hash_)
+                    queue.push(parent, hash_)
+
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        """Whether a commit is reachable from another one over all parents."""
+        if ancestor in (NO_ANCESTOR, descendant):
+            return True
+        clock_error = timedelta() if self._session.server.extensions else _CLOCK_ERROR
+        oldest = (self.commit(ancestor).meta.commit_time or _BEGINNING) - clock_error
+        for entry in self.reachable([descendant], []):
+            if entry.hash == ancestor:
+                return True
+            if (entry.meta.commit_time or oldest) < oldest:
+                return False
+        return False
 
     def merge_base(self, a: str, b: str) -> str:
-        """The newest commit reachable from both over all parents; the no-ancestor hash where there is none."""
+        """The newest commit reachable from both, or the no-ancestor hash."""
         sides = {a: 1}
         sides[b] = sides.get(b, 0) | 2
-        waiting = _Waiting(self, set(sides) - {NO_ANCESTOR})
-        while waiting:
-            hash_ = waiting.pop()
+        queue = _ByTime(self, set(sides) - {NO_ANCESTOR})
+        while queue:
+            hash_ = queue.pop()
             if sides[hash_] == _BOTH:
                 return hash_
             for parent in self.parents(hash_):
-                if parent not in sides:
-                    sides[parent] = 0
-                    waiting.push(parent, hash_)
-                sides[parent] |= sides[hash_]
+                reached = sides.get(parent, 0) | sides[hash_]
+                if reached != sides.get(parent):
+                    # Also if it was visited before its child: a clock was wrong.
+                    sides[parent] = reached
+                    queue.push(parent, hash_)
         return NO_ANCESTOR
 
     def ahead_behind(self, of: str, base: str) -> AheadBehind:
         """First-parent distances from the newest commit that both have along first parents."""
+        if base == NO_ANCESTOR != of and (height := self.commit(of).height):
+            return AheadBehind(height, 0, NO_ANCESTOR)
         walks = (self.first_parents(of), self.first_parents(base))
-        met: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        open_ = [0, 1]
-        while open_:
-            for side in list(open_):
+        distances: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        unfinished = [0, 1]
+        while unfinished:
+            for side in list(unfinished):
                 hash_ = next(walks[side], None)
                 if hash_ is None:
-                    open_.remove(side)
+                    unfinished.remove(side)
                     continue
-                met[side][hash_] = len(met[side])
-                if hash_ in met[1 - side]:
-                    return AheadBehind(met[0][hash_], met[1][hash_], hash_)
-        return AheadBehind(len(met[0]), len(met[1]), NO_ANCESTOR)
+                distances[side][hash_] = len(distances[side])
+                if hash_ in distances[1 - side]:
+                    return AheadBehind(distances[0][hash_], distances[1][hash_], hash_)
+        return AheadBehind(len(distances[0]), len(distances[1]), NO_ANCESTOR)
 
 
-class _Waiting:
-    """Commits to visit, the newest first. A parent comes after the child that led to it, though a server may give both one time."""
+class _ByTime:
+    """A queue of commits, newest first.
+
+    A parent comes after the child that led to it, though both may have one time.
+    """
 
     def __init__(self, ancestry: Ancestry, starts: set[str]) -> None:
         self._ancestry = ancestry
@@ -108,13 +131,13 @@ class _Waiting:
             self.push(hash_)
 
     def push(self, hash_: str, child: str | None = None) -> None:
-        """Add a commit, met for the first time."""
+        """Add a commit."""
         age = _BEGINNING - (self._ancestry.commit(hash_).meta.commit_time or _BEGINNING)
         self.ages[hash_] = age if child is None else max(age, self.ages[child] + _TICK)
         heappush(self._queue, (self.ages[hash_], hash_))
 
     def pop(self) -> str:
-        """The newest one."""
+        """Remove and return the newest one."""
         return heappop(self._queue)[1]
 
     def __bool__(self) -> bool:

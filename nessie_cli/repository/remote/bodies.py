@@ -1,4 +1,4 @@
-"""What is sent to a server: the bodies of commits, merges and transplants."""
+"""The bodies of the requests that commit, merge and transplant."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
 
 REQUEST_ID = "nessie-request-id"
-"""The property of a commit by which a lost answer is looked up: plain v2 has no other place for a request id."""
+"""The property of a commit that holds its request id: plain v2 has no other place for it."""
 
 
 def commit_body(meta: CommitMeta, operations: Sequence[Operation]) -> dict[str, Any]:
-    """A commit."""
+    """The body of a commit."""
     return {"commitMeta": client_meta(meta), "operations": [encode_operation(operation) for operation in operations]}
 
 
 def client_meta(meta: CommitMeta) -> dict[str, Any]:
-    """What a client may say about a commit."""
+    """The metadata that a client may set."""
     sent: dict[str, Any] = {"message": meta.message, "allProperties": {name: list(values) for name, values in meta.properties.items()}}
     if meta.authors:
         sent["authors"] = list(meta.authors)
@@ -31,12 +31,12 @@ def client_meta(meta: CommitMeta) -> dict[str, Any]:
 
 
 def with_request_id(meta: dict[str, Any], value: str) -> dict[str, Any]:
-    """The metadata with the property by which the commit is found again."""
+    """The metadata with the request id."""
     return {**meta, "allProperties": {**meta.get("allProperties", {}), REQUEST_ID: [value]}}
 
 
 def merge_body(options: MergeOptions) -> dict[str, Any]:
-    """What merge and transplant share."""
+    """The attributes that merge and transplant share."""
     return {
         "keyMergeModes": [_behavior(wanted) for wanted in options.behaviors],
         "defaultKeyMergeMode": options.default_behavior.value,
@@ -52,7 +52,7 @@ def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
 
 
 def older_form(operation: Operation) -> Sequence[Operation]:
-    """Drop and create as a server knows it that has dropped the single Put with another content id."""
+    """A Put with another content id as a Delete and a Put, for servers that require this."""
     if isinstance(operation, Put) and operation.expected_content is not None and operation.content.id != operation.expected_content.id:
         return [Delete(operation.key), Put(operation.key, operation.content.with_id(None))]
     return [operation]

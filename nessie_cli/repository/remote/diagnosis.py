@@ -1,31 +1,51 @@
-"""What the wire has no place for: the facts of a conflict, fetched; and the kernel's rules, judged here for a server that dropped some.
+"""The details of conflicts, which the wire does not carry, and the commit rules.
 
-A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there and were proposed, and the commit that changed
-the key, are read from the server afterwards, so a conflict looks the same whoever found it.
+A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there
+and were proposed, and the commit that changed the key, are read from the server afterwards. So a
+conflict looks the same whoever found it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import structs
 
+from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel.committing import Applied, Batch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import commit_message, describe
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, Delete, KeyRange, Namespace, Operation
-from nessie_cli.repository.remote.history import at_hash
-from nessie_cli.repository.remote.reading import RemoteReading
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    Conflict,
+    ConflictType,
+    Content,
+    ContentKey,
+    Delete,
+    KeyRange,
+    Namespace,
+    Operation,
+    Put,
+)
+from nessie_cli.repository.remote import references
+from nessie_cli.repository.remote.contents import contents, entries
+from nessie_cli.repository.remote.key_history import last_changes
+from nessie_cli.repository.remote.session import Session
 
 State = Mapping[ContentKey, Content]
 Changes = Mapping[ContentKey, CommitMeta]
 
 
-def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
-    """The conflicts of an answer, with the contents of both states and what was wanted; of renamed contents under the keys that they have now."""
+def with_details(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
+    """The conflicts with their contents and changes.
+
+    Renamed contents are under the keys that they have now.
+    """
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         here = conflict.target_rename.new if conflict.target_rename else key
@@ -38,18 +58,18 @@ def with_facts(conflicts: Iterable[Conflict], expected: State, actual: State, pr
 
 
 def with_namespaces(conflicts: Iterable[Conflict], actual: State, changed_by: Changes) -> tuple[Conflict, ...]:
-    """The conflicts of namespaces, which are about what is there: nobody proposes anything for their keys."""
+    """The conflicts of namespaces with what is at their keys: nobody proposes anything for them."""
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
-        there = actual.get(key)
-        expected = there if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY else None
-        return structs.replace(conflict, expected=expected, actual=there, changed_by=changed_by.get(key))
+        current = actual.get(key)
+        expected = current if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY else None
+        return structs.replace(conflict, expected=expected, actual=current, changed_by=changed_by.get(key))
 
     return tuple(conflict if conflict.key is None else completed(conflict, conflict.key) for conflict in conflicts)
 
 
 def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
-    """The keys that conflicts are about, those that contents were renamed to included."""
+    """The keys of conflicts, and those that contents were renamed to."""
     found: dict[ContentKey, None] = {}
     for conflict in conflicts:
         renames = (conflict.source_rename, conflict.target_rename)
@@ -57,43 +77,79 @@ def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
     return list(found)
 
 
-class Judgement:
-    """The kernel's commit rules over the few keys of a server's states that a batch of operations meets."""
+def changes_since(session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State) -> Changes:
+    """The newest commit that changed each key.
 
-    def __init__(self, repository: RemoteReading, operations: Sequence[Operation], expected: str, head: str) -> None:
-        self._repository = repository
-        self._operations = operations
-        self._objects = Objects(lambda _: {})
-        self._head = head
-        keys = {key for operation in operations for key in _with_ancestors(operation.key)}
-        self._at_head = repository.contents(at_hash(head), keys)
-        self._at_expected = self._at_head if expected == head else repository.contents(at_hash(expected), keys)
+    A search begins with the commits since `since`, where most conflicts come from.
+    """
+    wanted = set(keys)
+    if session.server.extensions or since in (None, NO_ANCESTOR):
+        return last_changes(session, head, wanted)
+    found = last_changes(session, head, wanted, since=since)
+    older = [key for key in wanted if key not in found and key in now]
+    return found | last_changes(session, head, older)
 
-    def judge(self, new_id: Callable[[], bytes]) -> tuple[Applied, tuple[Conflict, ...], str]:
-        """What the rules make of the operations: their outcome, the conflicts with their facts, and the message of these."""
-        batch = Batch(self._objects, self._operations)
-        head_root = self._root({**self._at_head, **self._children()})
-        applied = apply_batch(self._objects, batch, self._root(self._at_expected), head_root, lambda _: new_id())
-        changes = self._repository.last_changes(self._head, [decode_key(conflict.key) for conflict in applied.conflicts])
 
-        def changed_by(key: bytes) -> CommitMeta | None:
-            return changes.get(decode_key(key))
+def diagnosed(session: Session, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
+    """The conflict of a commit with its details, which a check against the current HEAD gives."""
+    if not conflict.conflicts:
+        return conflict
+    head = references.get(session, branch).hash
+    expected = expected or head
+    _, conflicts, message = check_commit(session, operations, expected, head)
+    if not conflicts:
+        message, conflicts = conflict.message, _with_states(session, conflict, operations, expected, head)
+    return ReferenceConflict(message, conflicts, reference=branch, head=head, expected_hash=expected)
 
-        described = describe(self._objects, applied.conflicts, changed_by, changed_by)
-        return applied, described, commit_message(described) if described else ""
 
-    def _children(self) -> dict[ContentKey, Content]:
-        """What lies below the namespaces that are deleted: they have to be empty."""
-        found: dict[ContentKey, Content] = {}
-        for operation in self._operations:
-            if isinstance(operation, Delete) and isinstance(self._at_head.get(operation.key), Namespace):
-                below = self._repository.entries(at_hash(self._head), KeyRange(prefix=operation.key), content=True)
-                found |= {entry.key: entry.content for entry in below if entry.content is not None}
-        return found
+def _with_states(session: Session, conflict: ReferenceConflict, operations: Sequence[Operation], expected: str, head: str) -> tuple[Conflict, ...]:
+    keys = [found.key for found in conflict.conflicts if found.key is not None]
+    before, now = contents(session, expected, keys), contents(session, head, keys)
+    proposed = {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
+    return with_details(conflict.conflicts, before, now, proposed, changes_since(session, keys, expected, head, now))
 
-    def _root(self, state: State) -> Id:
-        items = [(encode_key(key), self._objects.add_content(content, parse_content_id(content.id or ""))) for key, content in state.items()]
-        return build(self._objects, sorted(items))
+
+# -- the commit rules ------------------------------------------------------------------------------
+
+
+class Checked(NamedTuple):
+    """The outcome of the commit rules: the changes, or the conflicts with their details."""
+
+    applied: Applied
+    conflicts: tuple[Conflict, ...]
+    message: str
+
+
+def check_commit(session: Session, operations: Sequence[Operation], expected: str, head: str) -> Checked:
+    """Apply the kernel's commit rules to those keys of the server's states that matter."""
+    objects = Objects(lambda _: {})
+    keys = {key for operation in operations for key in _with_ancestors(operation.key)}
+    at_head = contents(session, head, keys)
+    at_expected = at_head if expected == head else contents(session, expected, keys)
+    head_root = _root(objects, {**at_head, **_children(session, operations, at_head, head)})
+    applied = apply_batch(objects, Batch(objects, operations), _root(objects, at_expected), head_root, lambda _: session.context.new_content_id())
+    changes = changes_since(session, [decode_key(conflict.key) for conflict in applied.conflicts], expected, head, at_head)
+
+    def changed_by(key: bytes) -> CommitMeta | None:
+        return changes.get(decode_key(key))
+
+    conflicts = describe(objects, applied.conflicts, changed_by, changed_by)
+    return Checked(applied, conflicts, commit_message(conflicts) if conflicts else "")
+
+
+def _children(session: Session, operations: Sequence[Operation], at_head: State, head: str) -> dict[ContentKey, Content]:
+    """The contents below the namespaces that are deleted: there must be none."""
+    found: dict[ContentKey, Content] = {}
+    for operation in operations:
+        if isinstance(operation, Delete) and isinstance(at_head.get(operation.key), Namespace):
+            below = entries(session, head, KeyRange(prefix=operation.key), content=True)
+            found |= {entry.key: entry.content for entry in below if entry.content is not None}
+    return found
+
+
+def _root(objects: Objects, state: State) -> Id:
+    items = [(encode_key(key), objects.add_content(content, parse_content_id(content.id or ""))) for key, content in state.items()]
+    return build(objects, sorted(items))
 
 
 def _with_ancestors(key: ContentKey) -> Iterator[ContentKey]:

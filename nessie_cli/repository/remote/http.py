@@ -1,4 +1,7 @@
-"""HTTP as an `Access` says: trusted certificates, the client's own, proxies and timeouts. What cannot work is told before anything is sent."""
+"""HTTP with the certificates, proxies and timeouts of an `Access`.
+
+Unusable settings are refused before anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ from nessie_cli.repository.access import NO_PROXY, Access, shown
 
 
 class Http:
-    """One set of connections, shared by threads. To be closed."""
+    """A pool of connections, shared by threads. Call `close`."""
 
     def __init__(self, access: Access) -> None:
         _check_certificates(access)
         self._timeout = (access.connect_timeout, access.timeout)
         self._proxy = _checked_proxy(access.proxy)
         self.session = requests.Session()
-        # Without an object of its own requests would look for a password in the user's netrc.
+        # Otherwise requests looks for a password in the user's netrc.
         self.session.auth = _NoPassword()
         self._verify = str(access.ca) if access.ca else None
         if access.certificate:
@@ -33,13 +36,19 @@ class Http:
             self.session.mount("https://", _WithKeyPassword(access.key_password))
 
     def request(self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any) -> requests.Response:
-        """One request; redirects are not followed, since what is sent may be a secret. Raises what requests raises."""
+        """One request; redirects are not followed, since what is sent may be a secret.
+
+        Raises what requests raises.
+        """
         more["proxies"] = self._proxies(url)
-        # Given to each request, a file of CAs is not overruled by the environment (REQUESTS_CA_BUNDLE).
+        # Passed with each request, because REQUESTS_CA_BUNDLE overrides the session's.
         return self.session.request(method, url, auth=auth, timeout=self._timeout, verify=self._verify, allow_redirects=False, **more)
 
     def _proxies(self, url: str) -> dict[str, str]:
-        """What goes before the environment's proxies: nothing, the one of the settings, or none at all. NO_PROXY holds for all."""
+        """The proxies that override the environment's: none, or the configured one.
+
+        NO_PROXY applies to both.
+        """
         if self._proxy is None:
             return {}
         if self._proxy == NO_PROXY or should_bypass_proxies(url, None):
@@ -83,7 +92,10 @@ def _checked_proxy(proxy: str | None) -> str | None:
 
 
 def _check_certificates(access: Access) -> None:
-    """Raise `InvalidInput` that names the file for what no connection could use; requests would tell it late, or ask for a password."""
+    """Raise `InvalidInput` that names an unusable file.
+
+    Requests would fail late, or ask for a password.
+    """
     trial = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if access.ca:
         try:
@@ -110,7 +122,10 @@ def _check_certificates(access: Access) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """What OpenSSL found, in words; which attribute of the error tells it depends on its version."""
+    """The reason that OpenSSL gives, in words.
+
+    Which attribute of the error has it depends on the version.
+    """
     text = f"{getattr(error, 'reason', '')} {error.strerror}".lower().replace("_", " ")
     return next((words for name, words in _REASONS.items() if name in text), "it cannot be read")
 

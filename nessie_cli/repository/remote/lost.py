@@ -1,4 +1,4 @@
-"""Writes whose answer was lost: what became of them is looked up before anything is reported."""
+"""Writes whose answer was lost: their outcome is looked up before anything is reported."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from nessie_cli.repository.remote.transport import Lost
 
 LOOKS = 4
 FIRST_PAUSE = 0.1
-"""How often it is looked, and the seconds between the first two looks: the server may still be at it. Each pause is thrice the one before."""
+"""Number of look-ups, and the seconds between the first two: the server may still be writing.
+
+Each pause is three times the last.
+"""
 
 T = TypeVar("T")
 
 
 def settled(lost: Lost, look: Callable[[], T | None]) -> T:
-    """What a write did, as far as `look` finds it. Raises `lost` where it does not: then it may have happened, may still happen, or not.
+    """The result of a write, found by `look`.
 
-    A server that has answered that it failed does nothing any more: what is not there then was not done, which a `StoreUnavailable` says.
+    Raises `lost` if it is not found: then it may have happened, or may still happen.
+
+    A server that has answered that it failed does nothing any more. A write that is not found then
+    was not done, and `StoreUnavailable` is raised.
     """
     for number in range(LOOKS):
         try:
             found = look()
         except (StoreUnavailable, NotAllowed, NotFound):
-            # Who cannot look, or finds the branch itself gone, knows as little as before.
+            # If the look-up fails or the branch is gone, the outcome stays unknown.
             raise lost from None
         if found is not None:
             return found
@@ -41,7 +47,7 @@ State = Mapping[ContentKey, Content | None]
 
 
 def state_after(operations: Iterable[Operation]) -> State:
-    """What a commit's operations leave under their keys, None for nothing."""
+    """The contents that the operations of a commit leave under their keys, None after a Delete."""
     found: dict[ContentKey, Content | None] = {}
     for operation in operations:
         if isinstance(operation, Put):
@@ -52,12 +58,12 @@ def state_after(operations: Iterable[Operation]) -> State:
 
 
 def is_commit_of(entry: LogEntry, meta: CommitMeta, wanted: State) -> bool:
-    """Whether a commit of the log is the one that was sent: the same words and the same contents, ids aside that the server gives."""
-    return _says(entry.meta, meta) and _leaves(state_after(entry.operations or ()), wanted)
+    """Whether a commit has the metadata and contents that were sent, new content ids aside."""
+    return _has_meta(entry.meta, meta) and _is_same_state(state_after(entry.operations or ()), wanted)
 
 
-def _says(found: CommitMeta, sent: CommitMeta) -> bool:
-    """Whether a commit has the metadata that was sent; what was left out, the server fills in."""
+def _has_meta(found: CommitMeta, sent: CommitMeta) -> bool:
+    """Whether a commit has the metadata that was sent; the server fills in the rest."""
     pairs = (
         (found.message, sent.message),
         (found.authors, sent.authors or found.authors),
@@ -65,10 +71,10 @@ def _says(found: CommitMeta, sent: CommitMeta) -> bool:
         (found.author_time, sent.author_time or found.author_time),
         (dict(found.properties), dict(sent.properties)),
     )
-    return all(there == wanted for there, wanted in pairs)
+    return all(actual == wanted for actual, wanted in pairs)
 
 
-def _leaves(found: State, wanted: State) -> bool:
+def _is_same_state(found: State, wanted: State) -> bool:
     return found.keys() == wanted.keys() and all(_same(found[key], wanted[key]) for key in wanted)
 
 
@@ -79,9 +85,9 @@ def _same(found: Content | None, wanted: Content | None) -> bool:
 
 
 def run_of(newest_first: Sequence[LogEntry], sources: Sequence[LogEntry], message: str | None) -> LogEntry | None:
-    """The last of the commits that a transplant made of `sources` (oldest first), in this order; None where not all of them are there.
+    """The last of the copies that a transplant made of `sources`; None if a copy is missing.
 
-    `message` is the one that replaces that of a single commit.
+    Sources are the oldest first, and copies have their order. `message` replaces the message of a single commit.
     """
     commits: Iterator[LogEntry] = reversed(newest_first)
     last = None
@@ -93,7 +99,7 @@ def run_of(newest_first: Sequence[LogEntry], sources: Sequence[LogEntry], messag
 
 
 def _is_copy(commit: LogEntry, source: LogEntry, message: str | None) -> bool:
-    there, sent = commit.meta, source.meta
-    kept = (there.authors, there.signed_off_by, there.author_time) == (sent.authors, sent.signed_off_by, sent.author_time)
+    copy, sent = commit.meta, source.meta
+    kept = (copy.authors, copy.signed_off_by, copy.author_time) == (sent.authors, sent.signed_off_by, sent.author_time)
     keys = {operation.key for operation in commit.operations or ()}
-    return there.message == (message or sent.message) and kept and keys <= {operation.key for operation in source.operations or ()}
+    return copy.message == (message or sent.message) and kept and keys <= {operation.key for operation in source.operations or ()}

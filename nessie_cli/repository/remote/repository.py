@@ -1,368 +1,205 @@
-"""The writing verbs over plain REST v2. The server decides; what it cannot tell is fetched, what it has dropped is judged before it is asked."""
+"""The repository on a server that speaks REST v2, ours or another.
+
+Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own
+servers announce the extensions of `wire.extensions`; on others `plain` has the verbs that differ,
+and `key_history` searches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, ReferenceConflict
-from nessie_cli.kernel.conflicts import merge_message
-from nessie_cli.kernel.drafting import check_client_meta
+from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
-    NO_ANCESTOR,
     CommitMeta,
     CommitResult,
-    Conflict,
     Content,
     ContentKey,
+    DiffEntry,
+    Entry,
+    KeyRange,
     LogEntry,
-    MergeDetail,
     MergeResult,
-    Operation,
     Problem,
-    Put,
     Reference,
     ReferenceType,
+    ReflogEntry,
+    RepositoryConfig,
 )
-from nessie_cli.repository.changes import MergeOptions, Revision
-from nessie_cli.repository.commits import AddedIds
-from nessie_cli.repository.context import Context
-from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
-from nessie_cli.repository.remote.diagnosis import Judgement, State, keys_of, with_facts, with_namespaces
-from nessie_cli.repository.remote.history import at_hash
-from nessie_cli.repository.remote.lost import is_commit_of, run_of, settled, state_after
-from nessie_cli.repository.remote.reading import RemoteReading
-from nessie_cli.repository.remote.session import Session, understood
-from nessie_cli.repository.remote.transport import Lost, segment
-from nessie_cli.wire import answers
-from nessie_cli.wire.decode import decode_key
-
-NO_OPTIONS = MergeOptions()
-_TRIES = 5
-"""How often a commit without an expected hash is tried on a branch that moves."""
-_MOST_SINCE = 10_000
-"""Commits that others may have made while an answer was lost, before the search for it is given up."""
-_LOOKED_UP = 100
-"""Newest commits of a branch that are looked through for a request id, where it is not known since when to look."""
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository
+from nessie_cli.repository.changes import (
+    Change,
+    Commit,
+    Merge,
+    Revision,
+    Transplant,
+)
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.remote import commit, contents, drafts, history, key_history, plain, references, revisions, sending, settings
+from nessie_cli.repository.remote.ancestry import Ancestry
+from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.requests import Submission
 
 
-class RemoteRepository(RemoteReading):
-    """A `Repository` behind any server that speaks REST v2."""
+class RemoteRepository(Repository):
+    """A `Repository` behind a server."""
 
-    def __init__(self, session: Session, context: Context) -> None:
-        super().__init__(session)
-        self._context = context
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._extensions = session.server.extensions
 
-    def _branch(self, name: str, verb: str) -> Reference:
-        found = self.reference(name)
-        if found.type is not ReferenceType.BRANCH:
-            raise InvalidInput(f"Reference to {verb} into must be a branch.")
-        return found
+    @property
+    def url(self) -> str:
+        """The address of the API."""
+        return self._session.transport.url
 
-    # -- commit ------------------------------------------------------------------------------------------------------------------
+    @property
+    def default_branch(self) -> str:
+        """The branch used when none is named."""
+        return self._session.server.default_branch
 
-    def commit(
-        self,
-        branch: str,
-        operations: Iterable[Operation],
-        meta: CommitMeta,
-        *,
-        expected_hash: str | None = None,
-        request_id: str | None = None,
-        dry_run: bool = False,
-    ) -> CommitResult:
+    # -- references --------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """See `Repository`; with settings on our servers only."""
+        return settings.config(self._session) if self._extensions else self._session.config
+
+    def resolve(self, revision: Revision) -> Reference:
+        """See `Repository`; a shortened hash is looked for in the newest commits."""
+        return revisions.resolve(self._session, revision)
+
+    def _hash(self, revision: Revision) -> str:
+        return revisions.resolve(self._session, revision).hash
+
+    def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`."""
-        check_client_meta(meta)
-        wanted = list(operations)
-        for number in range(_TRIES):
-            target = self._branch(branch, "commit")
-            if request_id and (earlier := self._committed(target, request_id, expected_hash)):
-                return earlier
-            expected = self._expected(target, expected_hash)
-            try:
-                judged = self._judged(target, wanted, expected)
-                return judged if dry_run else self._send_commit(target, wanted, meta, expected, request_id)
-            except ReferenceConflict as conflict:
-                # Whoever names no expected hash means HEAD, wherever that is by now.
-                if expected_hash is not None or conflict.head == target.hash or number == _TRIES - 1:
-                    raise
-        raise AssertionError
+        return references.get(self._session, name, metadata=metadata)
 
-    def _expected(self, target: Reference, hash_: str | None) -> str:
-        """The expected hash, which has to be on the branch (reference 7.5)."""
-        if hash_ is None or hash_.lower() in (target.hash, NO_ANCESTOR):
-            return target.hash if hash_ is None else hash_.lower()
-        with suppress(CommitNotFound):
-            if self._existing(hash_) in self._ancestry.first_parents(target.hash):
-                return hash_.lower()
-        raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{target.name}'.", hash_)
+    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+        """See `Repository`."""
+        return references.list_all(self._session, type, prefix=prefix, start=start, metadata=metadata)
 
-    def _judged(self, target: Reference, operations: Sequence[Operation], expected: str) -> CommitResult:
-        """What the rules say of a commit: the server knows an older set of them, and another one in each version."""
-        applied, conflicts, message = Judgement(self, operations, expected, target.hash).judge(self._context.new_content_id)
-        if conflicts:
-            raise ReferenceConflict(message, conflicts, reference=target.name, head=target.hash, expected_hash=expected)
-        return CommitResult(target, AddedIds(applied.added), applied=False)
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """See `Repository`."""
+        if name is not None and not name.isascii():
+            # No reference can ever have had such a name, and not every text can be sent.
+            return
+        found = references.reflog if self._extensions else plain.reflog
+        yield from islice(found(self._session, name), limit)
 
-    def _send_commit(
-        self, target: Reference, operations: Sequence[Operation], meta: CommitMeta, expected: str, request_id: str | None
-    ) -> CommitResult:
-        body = commit_body(meta, [part for operation in operations for part in older_form(operation)])
-        if request_id:
-            body["commitMeta"] = with_request_id(body["commitMeta"], request_id)
-        # The server compares with the state that was judged, so nothing slips in between.
-        path = f"trees/{segment(f'{target.name}@{target.hash}')}/history/commit"
-        try:
-            return understood(self._transport.send("POST", path, None, body, request_id=request_id or ""), commit_result, "commit")
-        except ReferenceConflict as conflict:
-            raise self._diagnosed(conflict, target.name, operations, expected) from None
-        except Lost as lost:
-            return settled(lost, lambda: self._sent_commit(target, operations, meta, request_id))
+    # -- history -----------------------------------------------------------------------------------
 
-    def _sent_commit(self, target: Reference, operations: Sequence[Operation], meta: CommitMeta, request_id: str | None) -> CommitResult | None:
-        """The commit that was sent, where the branch has it: by its request id, else by what it says and does."""
-        if request_id:
-            return self._committed(target, request_id, target.hash)
-        wanted = state_after(operations)
-        for entry in self._newer(target, operations=True):
-            if is_commit_of(entry, meta, wanted):
-                return CommitResult(Reference(ReferenceType.BRANCH, target.name, entry.hash), self._added_by(entry))
-        return None
-
-    def _newer(self, target: Reference, *, operations: bool) -> Iterator[LogEntry]:
-        """The commits that a branch has got since it was looked at, newest first; none where it has gone elsewhere."""
-        head = self.reference(target.name).hash
-        entries = []
-        for entry in self._since(head, target.hash, operations=operations):
-            if entry.hash == target.hash:
-                break
-            entries.append(entry)
-            if len(entries) > _MOST_SINCE:
-                break
-        yield from entries
-
-    def _diagnosed(self, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
-        """The conflict with its facts: judged once more where the branch is now, by the rules that tell them."""
-        if not conflict.conflicts:
-            return conflict
-        head = self.reference(branch)
-        expected = expected or head.hash
-        _, conflicts, message = Judgement(self, operations, expected, head.hash).judge(self._context.new_content_id)
-        if not conflicts:
-            message, conflicts = conflict.message, self._with_states(conflict, operations, expected, head.hash)
-        return ReferenceConflict(message, conflicts, reference=branch, head=head.hash, expected_hash=expected)
-
-    def _with_states(self, conflict: ReferenceConflict, operations: Sequence[Operation], expected: str, head: str) -> tuple[Any, ...]:
-        keys = [found.key for found in conflict.conflicts if found.key is not None]
-        before, now = self.contents(at_hash(expected), keys), self.contents(at_hash(head), keys)
-        proposed = {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
-        return with_facts(conflict.conflicts, before, now, proposed, self.last_changes(head, keys))
-
-    # -- requests ----------------------------------------------------------------------------------------------------------------
-
-    def _since(self, head: str, oldest: str | None, *, operations: bool) -> Iterator[LogEntry]:
-        """The commits of a branch down to one of them, which is included where it is met."""
-        for entry in self._history(head, operations=operations):
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`; the height of a commit is not on the wire, it is 0."""
+        first, last = self._hash(start), revisions.existing(self._session, until) if until else None
+        if all_parents:
+            walk = Ancestry(self._session, operations=operations).reachable([first], [])
+        else:
+            walk = history.log(self._session, first, operations=operations)
+        for entry in walk:
             yield entry
-            if entry.hash == oldest:
+            if entry.hash == last:
                 return
 
-    def _committed(self, branch: Reference, request_id: str, since: str | None) -> CommitResult | None:
-        """What a request did on a branch. It can have done something only after its expected hash, where that is known."""
-        if since == branch.hash:
-            head = self.reference(branch.name).hash
-            if head == since:
-                return None
-            branch = Reference(branch.type, branch.name, head)
-        commits = self._since(branch.hash, since, operations=False)
-        for entry in commits if since else islice(commits, _LOOKED_UP):
-            if entry.meta.properties.get(REQUEST_ID) == (request_id,):
-                return CommitResult(Reference(ReferenceType.BRANCH, branch.name, entry.hash), self._added_by(entry))
-        return None
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        hidden = [self._hash(revision) for revision in exclude]
+        yield from Ancestry(self._session, operations=operations).reachable([self._hash(start)], hidden)
 
-    def _added_by(self, entry: LogEntry) -> Mapping[ContentKey, str]:
-        operations = self.commit_at(at_hash(entry.hash)).operations or ()
-        if len(entry.meta.parents) > 1:
-            return {}
-        before = self.contents(at_hash(entry.parent), [operation.key for operation in operations])
-        known = {content.id for content in before.values()}
-        puts = [operation for operation in operations if isinstance(operation, Put)]
-        return {put.key: put.content.id for put in puts if put.content.id is not None and put.content.id not in known}
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        yield from key_history.log_of_key(self._session, self._hash(start), key, operations=operations)
+
+    def commit_at(self, revision: Revision) -> LogEntry:
+        """See `Repository`."""
+        return history.commit_at(self._session, self._hash(revision))
+
+    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+        """See `Repository`."""
+        return key_history.last_changes(self._session, self._hash(at), [key]).get(key)
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """See `Repository`; one request for each page of history since it."""
+        return Ancestry(self._session).merge_base(self._hash(a), self._hash(b))
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """See `Repository`; one request for each page of history since the ancestor."""
+        return Ancestry(self._session).is_ancestor(self._hash(ancestor), self._hash(descendant))
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """See `Repository`."""
+        return Ancestry(self._session).ahead_behind(self._hash(of), self._hash(base))
+
+    # -- contents ----------------------------------------------------------------------------------
+
+    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+        """See `Repository`."""
+        yield from contents.entries(self._session, self._hash(at), keys, content=content)
+
+    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+        """See `Repository`."""
+        return contents.contents(self._session, self._hash(at), keys)
+
+    def content(self, at: Revision, key: ContentKey) -> Content:
+        """See `Repository`."""
+        reference = self.resolve(at)
+        found = contents.contents(self._session, reference.hash, [key])
+        if key not in found:
+            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+        return found[key]
+
+    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+        """See `Repository`."""
+        yield from contents.diff(self._session, self._hash(before), self._hash(after), keys)
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Dividing`."""
+        divide = contents.divisions if self._extensions else plain.divisions
+        return divide(self._session, self._hash(at), most, prefix)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
+        """See `Repository`; by a dry run, if the server has one for the change. Only moves of references are exact."""
+        drafted = drafts.draft(self._session, change)
+        drafted.open_view = lambda: self
+        return drafted
+
+    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+        """See `Repository`; what `check` has seen stays the source of a merge, even if its branch moves."""
+        drafted = None
+        if check is not None and not (request_id and self.find_request(request_id, branch=_branch_of(change))):
+            drafted = self.draft(change)
+            if drafted.answer() and _changes_something(drafted):
+                check(drafted)
+                change = drafted.change
+            else:
+                drafted = None
+        return sending.send(self._session, change, request_id), drafted
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; looks through the newest commits of the branch, or of every branch where that is unknown or gone.
-
-        A transplant leaves no trace of its request.
-        """
-        known = self._found(branch) if branch else None
-        for candidate in [known] if known else list(self.references(ReferenceType.BRANCH)):
-            if found := self._committed(candidate, request_id, None):
-                return found
-        return None
-
-    # -- merge, transplant -------------------------------------------------------------------------------------------------------
-
-    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
         """See `Repository`."""
-        self._check_options(options)
-        target, from_ = self._branch(branch, "merge"), self.resolve(source)
-        if options.request_id and (done := self._merged(target, options)):
-            return done
-        body: dict[str, Any] = {"fromRefName": from_.name or "DETACHED", "fromHash": from_.hash, **merge_body(options)}
-        # An empty message is none: the server makes one up.
-        meta = client_meta(options.meta or CommitMeta(""))
-        if options.meta is not None or options.request_id:
-            body["commitMeta"] = with_request_id(meta, options.request_id) if options.request_id else meta
-        return self._combined("merge", target, [from_.hash], body, options)
+        if self._extensions:
+            return commit.find_request(self._session, request_id)
+        return plain.find_request(self._session, request_id, branch)
 
-    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
-        """See `Repository`. A request that is repeated is carried out again, unlike that of a commit or a merge.
-
-        The copies bear no request id, since their metadata is that of the sources, and copies alone are no proof: whoever has taken a transplant back
-        and makes it once more would be told that it is done. Where the answer is lost here it is known since when to look for them.
-        """
-        self._check_options(options)
-        target = self._branch(branch, "transplant")
-        if not commits:
-            raise InvalidInput("No hashes given to transplant.")
-        hashes = [self._existing(commit) for commit in commits]
-        if NO_ANCESTOR in hashes:
-            raise CommitNotFound(f"Commit '{NO_ANCESTOR}' not found", NO_ANCESTOR)
-        body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **merge_body(options)}
-        if options.meta is not None:
-            body["message"] = options.meta.message
-        return self._combined("transplant", target, hashes, body, options)
-
-    def _check_options(self, options: MergeOptions) -> None:
-        if options.meta is not None:
-            check_client_meta(options.meta)
-        if options.follow_renames:
-            raise self._session.too_old("combine a rename with a change (follow renames)")
-        if options.unrelated:
-            raise self._session.too_old("merge unrelated histories")
-
-    def _merged(self, target: Reference, options: MergeOptions) -> MergeResult | None:
-        """What an earlier merge with this request id did, as far as its commit tells."""
-        assert options.request_id is not None
-        done = self._committed(target, options.request_id, options.expected_hash)
-        return None if done is None else self._merge_of(target, done.reference.hash, options)
-
-    def _merge_of(self, target: Reference, hash_: str, options: MergeOptions) -> MergeResult:
-        parents = self.commit_at(at_hash(hash_)).meta.parents
-        return self._applied(target, parents[0], hash_, self.merge_base(at_hash(parents[0]), at_hash(parents[-1])), options)
-
-    @staticmethod
-    def _applied(target: Reference, before: str, after: str, base: str | None, options: MergeOptions) -> MergeResult:
-        """What is known of a merge or transplant whose answer was lost."""
-        return MergeResult(
-            target_branch=target.name,
-            effective_target_hash=before,
-            resultant_hash=after,
-            common_ancestor=base,
-            expected_hash=options.expected_hash,
-            applied=True,
-            successful=True,
-        )
-
-    def _combined(self, verb: str, target: Reference, sources: Sequence[str], body: dict[str, Any], options: MergeOptions) -> MergeResult:
-        path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
-        # What leaves no trace is not told as something that can be looked for by its id.
-        request_id = options.request_id if verb == "merge" else None
-        try:
-            found = self._transport.send("POST", path, None, body, request_id=request_id or "", safe=options.dry_run)
-        except Lost as lost:
-            look = self._sent_merge if verb == "merge" else self._sent_transplant
-            return settled(lost, lambda: look(target, sources, options))
-        except ReferenceConflict as conflict:
-            raise self._namespace_conflict(conflict, verb, target.name, sources[-1]) from None
-        return self._answered(understood(found, answers.decode_merge, verb), sources, options)
-
-    def _sent_merge(self, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
-        """The merge that was sent, where the branch has it: by its request id, else by its second parent and its message."""
-        for entry in self._newer(target, operations=False):
-            if options.request_id:
-                fits = entry.meta.properties.get(REQUEST_ID) == (options.request_id,)
-            else:
-                fits = entry.meta.parents[1:] == (sources[-1],) and (options.meta is None or options.meta.message in ("", entry.meta.message))
-            if fits:
-                return self._merge_of(target, entry.hash, options)
-        return None
-
-    def _sent_transplant(self, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
-        """The transplant that was sent, where the branch has all of its commits, in order."""
-        copied = [self.commit_at(at_hash(source)) for source in sources]
-        message = options.meta.message if options.meta is not None and len(sources) == 1 else None
-        last = run_of(list(self._newer(target, operations=True)), copied, message)
-        return None if last is None else self._applied(target, target.hash, last.hash, None, options)
-
-    def _namespace_conflict(self, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
-        """What prevents a merge before any key is compared, with what is there."""
-        keys = keys_of(conflict.conflicts)
-        if not keys:
-            return conflict
-        head = self.reference(branch).hash
-        base = NO_ANCESTOR if verb == "transplant" else self.merge_base(at_hash(head), at_hash(source))
-        facts = with_namespaces(conflict.conflicts, self.contents(at_hash(head), keys), self.last_changes(head, keys))
-        return ReferenceConflict(conflict.message, facts, reference=branch, head=head, expected_hash=base)
-
-    def _answered(self, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions) -> MergeResult:
-        """An answer with the contents of both sides, and with the facts of its conflicts; these are raised."""
-        head, keys = answer.effective_target_hash, [key for key, _, _ in answer.details]
-        at_source, at_target = (self.contents(at_hash(hash_), keys) if keys else {} for hash_ in (sources[-1], head))
-        conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
-        if conflicts:
-            conflicts = self._explained(answer, sources, options, conflicts)
-        by_key = {conflict.key: conflict for conflict in conflicts}
-        result = MergeResult(
-            target_branch=answer.target_branch,
-            effective_target_hash=head,
-            resultant_hash=answer.resultant_hash,
-            common_ancestor=answer.common_ancestor,
-            expected_hash=options.expected_hash,
-            applied=answer.applied,
-            successful=answer.successful,
-            details=tuple(MergeDetail(key, behavior, by_key.get(key), at_source.get(key), at_target.get(key)) for key, behavior, _ in answer.details),
-        )
-        if not answer.successful:
-            raise MergeConflict(merge_message(conflicts), conflicts, result)
-        return result
-
-    def _explained(self, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions, conflicts: Sequence[Conflict]) -> list[Conflict]:
-        """The conflicts of a merge with what both sides have made of their keys."""
-        head, keys = answer.effective_target_hash, keys_of(conflicts)
-        before, wanted = self._both_sides(answer.common_ancestor, sources, keys)
-        expected = {**before, **{wanted.key: wanted.expected_target for wanted in options.behaviors if wanted.expected_target is not None}}
-        return list(with_facts(conflicts, expected, self.contents(at_hash(head), keys), wanted, self.last_changes(head, keys)))
-
-    def _both_sides(self, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
-        """What the source built on and what it made of it; in a transplant, by the first of the commits that has an operation on the key."""
-        if base is not None:
-            return self.contents(at_hash(base), keys), self.contents(at_hash(sources[-1]), keys)
-        before: dict[ContentKey, Content] = {}
-        wanted: dict[ContentKey, Content] = {}
-        missing = set(keys)
-        for entry in reversed(list(islice(self._history(sources[-1], operations=True), len(sources)))):
-            touched = {operation.key: operation for operation in entry.operations or () if operation.key in missing}
-            if touched:
-                before |= self.contents(at_hash(entry.parent), touched)
-                wanted |= {key: operation.content for key, operation in touched.items() if isinstance(operation, Put)}
-                missing -= touched.keys()
-        return before, wanted
-
-    # -- care --------------------------------------------------------------------------------------------------------------------
+    # -- care --------------------------------------------------------------------------------------
 
     def check(self) -> Iterator[Problem]:
-        """See `Repository`; refused, only who has the store can read every object."""
+        """See `Repository`; refused, because every object is read where the store is."""
         raise InvalidInput(f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store URL` there")
 
     def close(self) -> None:
         """See `Repository`."""
-        self._transport.close()
+        self._session.transport.close()
 
 
-def commit_result(data: Any) -> CommitResult:
-    """What a commit did."""
-    added = {decode_key(item["key"]): str(item["contentId"]) for item in data.get("addedContents") or ()}
-    return CommitResult(answers.decode_reference(data["targetBranch"]), added)
+def _branch_of(change: Change) -> str | None:
+    return change.branch if isinstance(change, Commit | Merge | Transplant) else None
+
+
+def _changes_something(draft: Draft[Any]) -> bool:
+    answer = draft.answer()
+    return bool(answer.details) if isinstance(answer, MergeResult) else True

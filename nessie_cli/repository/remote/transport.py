@@ -1,6 +1,6 @@
-"""HTTP to a Nessie server: one session, errors as this package's, retries only where nothing can happen twice.
+"""Requests to a Nessie server, repeated only if nothing can happen twice.
 
-Secrets are asked for at each request; they are in no URL and in no message.
+Secrets are in no URL and in no message.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from requests.auth import AuthBase
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, OutcomeUnknown, StoreNotFound, StoreUnavailable
 from nessie_cli.repository.access import Access, Basic, Bearer, OAuth2, checked_url, header_of, shown
 from nessie_cli.repository.remote.http import Http
-from nessie_cli.repository.remote.oauth import TokenSource
 from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
 from nessie_cli.wire.answers import decode_error
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
 
 RETRIES = 4
 LONGEST_PAUSE = 5.0
-"""Seconds that a busy server's `Retry-After` is heeded at most before the next try."""
+"""The longest pause in seconds, even if `Retry-After` of a busy server is longer."""
 COMPRESSED_FROM = 64 * 1024
-"""Bodies of so many bytes are sent compressed."""
+"""Bodies of this many bytes and more are compressed."""
 _TOO_MANY, _FAILED, _AWAY = 429, 500, 503
 _GATEWAY = (502, 504)
-"""Something before the server has lost its answer."""
+"""A proxy has lost the server's answer."""
 _PROXY_ASKS = 407
 
 Query = Mapping[str, str | list[str] | None]
@@ -44,7 +43,10 @@ def segment(text: str) -> str:
 
 
 class Lost(OutcomeUnknown):
-    """The answer to something that was sent did not come. `ended`: an answer came, and says that the server has failed: it does nothing any more."""
+    """The answer to a write did not come.
+
+    `ended`: the server answered that it failed, so it does nothing any more.
+    """
 
     def __init__(self, message: str, request_id: str, *, ended: bool = False) -> None:
         super().__init__(message, request_id)
@@ -52,7 +54,7 @@ class Lost(OutcomeUnknown):
 
 
 class Transport:
-    """Requests to one server, below its `/api/v2`. With `extensions` our own servers are asked to answer in full."""
+    """Requests to one server, below its `/api/v2`. With `extensions`, the header requests them."""
 
     def __init__(self, url: str, access: Access | None = None, *, extensions: bool = True) -> None:
         access = access or Access()
@@ -65,13 +67,14 @@ class Transport:
             self._headers[HEADER] = VERSION
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """The JSON of an answer; tried again where the server is busy or the connection broke."""
+        """The JSON of an answer; repeated if the server is busy or the connection broke."""
         return self._retried("GET", path, query, None)
 
     def send(self, method: str, path: str, query: Query | None = None, body: Any = None, *, request_id: str = "", safe: bool = False) -> Any:
-        """The JSON of the answer to something that changes the server; sent again only where it surely was not taken, or where that is `safe`.
+        """The JSON of the answer to a write.
 
-        Raises `Lost` where it was sent and nobody knows what became of it.
+        It is repeated only if the server certainly did not begin it, or if repeating is `safe`.
+        Raises `Lost` if it was sent and its outcome is unknown.
         """
         if safe:
             return self._retried(method, path, query, body)
@@ -79,13 +82,16 @@ class Transport:
             try:
                 return self._once(method, path, query, body, request_id)
             except (_Busy, _NoJson, OSError) as error:
-                fault = self._surely_not_taken(error, request_id)
+                fault = self._fault_before_write(error, request_id)
             if number < RETRIES - 1:
                 time.sleep(_pause(fault, number))
         raise fault
 
-    def _surely_not_taken(self, error: Exception, request_id: str) -> NessieError:
-        """The fault of a write that the server has not taken and may take later; raises `Lost` for any other that it may have taken."""
+    def _fault_before_write(self, error: Exception, request_id: str) -> NessieError:
+        """The fault of a write that the server did not begin and may take later.
+
+        Raises `Lost` if it may have begun.
+        """
         if isinstance(error, _Busy):
             if not error.sure:
                 raise Lost(f"{error.message}; what was sent may have happened", request_id) from None
@@ -113,7 +119,7 @@ class Transport:
             except _Busy as busy:
                 fault = busy
             except Lost as lost:
-                fault = StoreUnavailable(lost.message if lost.ended else f"server {self.url}: what stands before it lost its answer; try again later")
+                fault = StoreUnavailable(lost.message if lost.ended else f"server {self.url}: its proxy lost its answer; try again later")
                 if lost.ended:
                     raise fault from None
             if number < RETRIES - 1:
@@ -126,13 +132,14 @@ class Transport:
         document = _json(answer)
         if status < requests.codes.multiple_choices:
             if not answer.content:
-                # Cut off within its head, an answer looks like one without a body; no answer of the API is without one.
+                # Cut off within its head, an answer looks like one without a body. Every answer of
+                # the API has one.
                 raise requests.ConnectionError(f"{status} without a body")
             if document is None:
                 raise _NoJson(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
             return document
         if status in (_TOO_MANY, _AWAY):
-            # Of a server that is away, only its own word tells that it has not begun; what stands before it knows less.
+            # That it has not begun, only the server itself can say: a proxy does not know.
             why = "too many requests" if status == _TOO_MANY else "it is busy or away"
             sure = status == _TOO_MANY or _is_nessie(document)
             raise _Busy(f"{what}: the server answered {status}, {why}; try again later", answer.headers.get("Retry-After"), sure=sure)
@@ -144,7 +151,10 @@ class Transport:
         raise fault
 
     def _authorized(self, method: str, path: str, query: Query | None, body: Any, request_id: str) -> requests.Response:
-        """The answer; to a token that is taken no more, with the next one: nobody has looked at a request that was answered with 401."""
+        """The answer.
+
+        After a 401 the request is repeated with a new token: the server has not begun it.
+        """
         params = {name: value for name, value in (query or {}).items() if value is not None}
         data, headers = _encoded(body)
         headers |= self._headers
@@ -162,12 +172,16 @@ class Transport:
         status = answer.status_code
         if status == requests.codes.unauthorized:
             if self._authorization is None:
-                return NotAllowed(f"server {self.url}: it asks who you are (401); NESSIE_AUTH_TOKEN and its like say so, see nessie-access(7)")
+                return NotAllowed(
+                    f"server {self.url}: authentication required (401); set NESSIE_AUTH_TOKEN or another credential, see nessie-access(7)"
+                )
             return NotAllowed(f"server {self.url}: it does not take the token or password that was given (401); see nessie-access(7)")
         if status == requests.codes.forbidden and not _is_nessie(document):
             return NotAllowed(f"{what}: the server does not allow this (403)")
         if status == _PROXY_ASKS:
-            return StoreUnavailable(f"server {self.url}: the proxy for it asks who you are (407); HTTP_PROXY or NESSIE_PROXY may say it")
+            return StoreUnavailable(
+                f"server {self.url}: its proxy requires authentication (407); HTTP_PROXY or NESSIE_PROXY may hold a name and password"
+            )
         if status < requests.codes.bad_request:
             where = shown(answer.headers.get("Location", "")).removesuffix(f"/{what.partition(f'{self.url}/')[2]}")
             return InvalidInput(f"server {self.url}: what answers there points elsewhere ({status}){f': {where}' if where else ''}; use that address")
@@ -181,7 +195,10 @@ class Transport:
 
 
 class _Busy(StoreUnavailable):
-    """The server has not begun, `sure` or as far as it is known, and may say when to come again."""
+    """The server is busy and has not begun (`sure`: it says so itself).
+
+    It may say when to repeat.
+    """
 
     def __init__(self, message: str, retry_after: str | None, *, sure: bool) -> None:
         super().__init__(message)
@@ -190,23 +207,23 @@ class _Busy(StoreUnavailable):
 
 
 class _NoJson(StoreNotFound):
-    """An answer of success that no Nessie server gives."""
+    """A successful answer that is not JSON."""
 
 
 class _Authorization(Protocol):
-    """Where the `Authorization` header of each request comes from."""
+    """The source of the `Authorization` header of each request."""
 
     def header(self) -> str:
         """The header of the next request."""
 
     def refused(self, header: str) -> bool:
-        """Whether there is another header than one that a server does not take."""
+        """Whether there is another header after the server refused one."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
-class _AtHand:
+class _Configured:
     def __init__(self, credentials: Basic | Bearer) -> None:
         self._credentials = credentials
 
@@ -217,13 +234,15 @@ class _AtHand:
         return self.header() != header
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def _authorization(access: Access) -> _Authorization | None:
     if isinstance(access.credentials, OAuth2):
+        from nessie_cli.repository.remote.oauth import TokenSource
+
         return TokenSource(access.credentials, access)
-    return _AtHand(access.credentials) if access.credentials else None
+    return _Configured(access.credentials) if access.credentials else None
 
 
 class _Header(AuthBase):
@@ -270,12 +289,15 @@ def _pause(fault: NessieError, number: int) -> float:
     asked = _seconds(fault.retry_after) if isinstance(fault, _Busy) else None
     if asked is not None:
         return max(0.0, min(asked, LONGEST_PAUSE))
-    # Full jitter: many clients that were refused together do not come back together.
+    # Full jitter: clients that were refused at the same time do not return at the same time.
     return random.uniform(0, 0.1 * 2**number)  # noqa: S311 - no secret
 
 
 def _seconds(retry_after: str) -> float | None:
-    """What `Retry-After` says, a number of seconds or a date (RFC 9110, 10.2.3); None for neither."""
+    """The seconds of `Retry-After`, a number or a date (RFC 9110, 10.2.3).
+
+    None if it is neither.
+    """
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
     try:

@@ -1,4 +1,4 @@
-"""Why no answer came: the one line for each way in which a request can fail, and whether anything was sent."""
+"""Why a request got no answer, in one line, and whether anything was sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from requests import exceptions
 from nessie_cli.errors import StoreUnavailable
 
 _NOT_SPOKEN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG")
-"""What OpenSSL says when something else than TLS answers."""
+"""Errors of OpenSSL if the peer does not speak TLS."""
 _REFUSED = ("CERTIFICATE_VERIFY_FAILED", "CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE")
 _TLS = (
     (("Hostname mismatch", "IP address mismatch"), "its certificate is for another name; is the address right?"),
@@ -24,7 +24,10 @@ _GARBLED = ("BadStatusLine", "illegal status line", "RemoteDisconnected", "Conne
 
 
 def unreachable(url: str, error: OSError, *, timeout: float) -> StoreUnavailable:
-    """The error for a request that got no answer. Never the text of `error`: it can hold what was sent."""
+    """The error for a request that got no answer.
+
+    It never has the text of `error`, which can contain a secret.
+    """
     return StoreUnavailable(f"server {url}: {_why(url, error, timeout)}")
 
 
@@ -32,11 +35,13 @@ def _why(url: str, error: OSError, timeout: float) -> str:
     text = str(error)
     if isinstance(error, exceptions.SSLError):
         return next((line for words, line in _TLS if any(word in text for word in words)), _NO_TLS)
-    if isinstance(error, exceptions.Timeout) and not isinstance(error, exceptions.ConnectTimeout):
+    # After repetitions by urllib3 a timeout is only the reason of a ConnectionError.
+    slow = isinstance(error, exceptions.Timeout) and not isinstance(error, exceptions.ConnectTimeout)
+    if slow or _reason(error) == "ReadTimeoutError":
         return f"no answer within {timeout:g} seconds (NESSIE_TIMEOUT)"
     closed = url.startswith("http://") and any(word in text for word in _GARBLED)
     found = {
-        "the proxy for it asks who you are (407); HTTPS_PROXY or NESSIE_PROXY may hold a name and password": "407 Proxy" in text,
+        "its proxy requires authentication (407); HTTPS_PROXY or NESSIE_PROXY may hold a name and password": "407 Proxy" in text,
         "the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NESSIE_PROXY": isinstance(error, exceptions.ProxyError),
         "no connection in time; is the address right, is a firewall in between? (NESSIE_CONNECT_TIMEOUT)": isinstance(error, exceptions.Timeout),
         "its name is not known; is the address right?": _reason(error) == "NameResolutionError",
@@ -48,27 +53,29 @@ def _why(url: str, error: OSError, timeout: float) -> str:
 
 
 def never_sent(error: requests.RequestException) -> bool:
-    """Whether there never was a connection to send by, so that the server saw nothing."""
+    """Whether no connection was made, so that the server saw nothing."""
     if isinstance(error, exceptions.ConnectTimeout | exceptions.ProxyError | exceptions.InvalidURL | exceptions.InvalidHeader):
         return True
     return _is_refused_tls(error) or _reason(error) in _NEVER_CONNECTED
 
 
 def for_good(error: OSError) -> bool:
-    """Whether another try could only fail the same way."""
+    """Whether another try would fail in the same way."""
     wrong = isinstance(error, exceptions.InvalidURL | exceptions.InvalidHeader) or not isinstance(error, requests.RequestException)
     return wrong or _is_refused_tls(error)
 
 
 def _is_refused_tls(error: OSError) -> bool:
-    """Whether one side refused the other. A client certificate is refused only after the handshake of TLS 1.3; nobody has read a request then.
+    """Whether one side refused the other.
 
-    A connection that is cut later is an SSLError too, and no refusal.
+    TLS 1.3 refuses a client certificate only after the handshake, but before a request is read.
+
+    A connection that is cut later is an SSLError too, and not a refusal.
     """
     return isinstance(error, exceptions.SSLError) and any(word in str(error) for word in (*_NOT_SPOKEN, *_REFUSED))
 
 
 def _reason(error: OSError) -> str:
-    """The name of what urllib3 found; requests keeps it inside."""
+    """The name of the error of urllib3 inside one of requests."""
     inner = error.args[0] if error.args else None
     return type(getattr(inner, "reason", None)).__name__

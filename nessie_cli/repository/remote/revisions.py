@@ -1,0 +1,96 @@
+"""Revisions over REST v2: the server follows steps.
+
+Shortened hashes are looked for in its newest commits.
+"""
+
+from __future__ import annotations
+
+from nessie_cli.commitspec import CommitSpec, Step, parse
+from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
+from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
+from nessie_cli.repository.changes import Revision
+from nessie_cli.repository.remote import references
+from nessie_cli.repository.remote.ancestry import Ancestry
+from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.transport import segment
+
+_HASH_DIGITS = 64
+_SHORTEST = 4
+_CANDIDATES = 10
+_SEARCHED = 10_000
+"""Commits that are searched for a shortened hash: REST v2 has no look-up for one."""
+
+
+def resolve(session: Session, revision: Revision) -> Reference:
+    """The reference and hash that a revision names."""
+    spec = parse(revision) if isinstance(revision, str) else revision
+    found = _named(session, spec)
+    for step in spec.steps:
+        # One request for each: the original server heeds only the last of several steps.
+        found = Reference(found.type, found.name, _stepped(session, found.hash, step))
+    return found
+
+
+def existing(session: Session, hash_: str) -> str:
+    """The whole hash of a commit that the server has.
+
+    Raises `CommitNotFound` or `AmbiguousHash`.
+    """
+    hash_ = hash_.lower()
+    if not is_hash(hash_):
+        raise InvalidInput(f"{hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
+    if len(hash_) < _HASH_DIGITS:
+        return _complete(session, hash_)
+    return hash_ if hash_ in session.hashes else _effective(session, f"@{hash_}")
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text can be a commit hash, whole or shortened."""
+    return _SHORTEST <= len(text) <= _HASH_DIGITS and all(c in "0123456789abcdefABCDEF" for c in text)
+
+
+def _named(session: Session, spec: CommitSpec) -> Reference:
+    if spec.name is None:
+        return Reference(ReferenceType.DETACHED, "", existing(session, spec.hash or ""))
+    try:
+        found = references.get(session, spec.name)
+    except ReferenceNotFound:
+        if spec.hash is None and is_hash(spec.name):
+            return Reference(ReferenceType.DETACHED, "", existing(session, spec.name))
+        raise
+    return Reference(found.type, found.name, existing(session, spec.hash)) if spec.hash else found
+
+
+def _stepped(session: Session, hash_: str, step: Step) -> str:
+    return NO_ANCESTOR if hash_ == NO_ANCESTOR else _effective(session, f"@{hash_}{step}")
+
+
+def _effective(session: Session, revision: str) -> str:
+    found = session.transport.get(f"trees/{segment(revision)}/entries", {"max-records": "1"})
+    return session.reference(found, "effectiveReference").hash
+
+
+def _complete(session: Session, short: str) -> str:
+    found = {NO_ANCESTOR: "the empty history"} if NO_ANCESTOR.startswith(short) else {}
+    heads = {reference.hash for reference in references.list_all(session)} - {NO_ANCESTOR}
+    searched = 0
+    for entry in Ancestry(session).reachable(sorted(heads), []):
+        if entry.hash.startswith(short):
+            found[entry.hash] = entry.meta.subject
+        searched += 1
+        if searched == _SEARCHED or len(found) > _CANDIDATES:
+            break
+    if not found:
+        where = f" among the newest {_SEARCHED:,}; write the whole hash" if searched == _SEARCHED else ""
+        raise CommitNotFound(f"Commit '{short}' not found{where}", short)
+    if len(found) > 1:
+        raise _ambiguous(short, found)
+    return next(iter(found))
+
+
+def _ambiguous(short: str, found: dict[str, str]) -> AmbiguousHash:
+    """The error for a shortened hash that several commits share."""
+    pairs = list(found.items())[:_CANDIDATES]
+    names = ", ".join(f"{hash_[: max(8, len(short) + 4)]} ({subject})" for hash_, subject in pairs)
+    more = " and more" if len(found) > _CANDIDATES else ""
+    return AmbiguousHash(f"hash '{short}' is ambiguous: {names}{more}", pairs)

@@ -1,0 +1,71 @@
+"""Shortened hashes on a server, and walks over its history: REST v2 has no look-up for either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.errors import CommitNotFound
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, LogEntry, Namespace, Put, ReferenceType
+from nessie_cli.repository.base import AheadBehind, Repository
+from nessie_cli.repository.remote import revisions
+from nessie_cli.repository.remote.ancestry import Ancestry
+from tests.repository.plain_remote import plain
+
+
+@pytest.fixture
+def commits(repository: Repository) -> list[str]:
+    """Six commits, the oldest first."""
+    names = "abcdef"
+    return [repository.commit("main", [Put(ContentKey((name,)), Namespace(elements=(name,)))], CommitMeta(name)).reference.hash for name in names]
+
+
+@pytest.fixture(params=["ours", "others"])
+def client(server: str, request: pytest.FixtureRequest) -> Iterator[Repository]:
+    address = f"{server}/api/v2"
+    with connect(address) if request.param == "ours" else plain(address) as found:
+        yield found
+
+
+def test_an_old_commit_needs_its_whole_hash(commits: list[str], client: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "_SEARCHED", 3)
+    assert client.resolve(commits[3][:12]).hash == commits[3]
+    with pytest.raises(CommitNotFound, match="not found among the newest 3; write the whole hash"):
+        client.resolve(commits[2][:12])
+    assert client.resolve(commits[2]).hash == commits[2]
+
+
+def test_only_the_commits_since_an_ancestor_are_walked(commits: list[str], repository: Repository, server: str) -> None:
+    repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
+    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    with connect(f"{server}/api/v2") as client:
+        assert client.is_ancestor(commits[3], "work")
+        assert client.is_ancestor(NO_ANCESTOR, "work")
+        assert not client.is_ancestor(aside, "main")
+        assert client.ahead_behind("work", "main") == AheadBehind(1, 2, commits[3])
+        assert client.ahead_behind("work", NO_ANCESTOR) == AheadBehind(5, 0, NO_ANCESTOR)
+
+
+def test_a_wrong_clock_hides_no_merge_base(commits: list[str], repository: Repository, server: str) -> None:
+    """The server of others gives the commits of a branch times that lie before those of their parents."""
+    repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
+    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    with plain(f"{server}/api/v2") as client:
+        ancestry = Ancestry(client._session)  # type: ignore[attr-defined]
+        for hash_ in (aside, *commits):
+            ancestry.commit(hash_)
+        slow = ancestry.commit(aside)
+        ancestry._commits[aside] = _earlier(slow, timedelta(hours=5))
+        assert client.merge_base(commits[3], aside) == commits[3]
+        assert client.merge_base("main", aside) == commits[3]
+        assert client.is_ancestor(commits[3], aside)
+
+
+def _earlier(entry: LogEntry, by: timedelta) -> LogEntry:
+    from msgspec import structs
+
+    assert entry.meta.commit_time is not None
+    return structs.replace(entry, meta=structs.replace(entry.meta, commit_time=entry.meta.commit_time - by))
