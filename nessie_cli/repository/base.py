@@ -279,6 +279,14 @@ class Repository(ABC):
         """
         raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
 
+    def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
+        """Returns this repository with the references that a committed request moved put back; itself if there is no such request.
+
+        What a caller looks up for a repeated request is found there, and drafting the same change again gives the recorded
+        answer.
+        """
+        return self
+
     def submit(self, change: Change, *, request_id: str | None = None, check: Check | None = None) -> Any:
         """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
 

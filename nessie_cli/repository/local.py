@@ -69,6 +69,18 @@ class LocalRepository(LocalReading):
         draft.open_view = partial(self._as_drafted, draft)
         return draft
 
+    def before_request(self, request_id: str) -> Self:
+        """See `Repository`."""
+        from nessie_cli.repository.requests import recorded
+
+        request = self._view.request(request_id)
+        if request is None:
+            return self
+        overlay = Overlay(self._view)
+        for move in reversed(recorded(self._view, request).moves):
+            overlay.put_back(move.name, move.kind, move.before)
+        return self._over(overlay, {})
+
     def _as_drafted(self, draft: Draft[Any]) -> Self:
         if draft.write is None:
             return self

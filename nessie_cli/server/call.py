@@ -116,6 +116,8 @@ class Call:
 
         Called again, on a newer state, if the draft is stale.
         """
+        if self.request_id is not None:
+            repository = repository.before_request(self.request_id)
         self._access = self._catalog.open(repository)
         self._draft = None
         answer = handle(self)

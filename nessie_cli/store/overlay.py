@@ -41,6 +41,10 @@ class Overlay:
         if write.request.id:
             self._requests[write.request.id] = write.request
 
+    def put_back(self, name: str, kind: str, before: bytes | None) -> None:
+        """Show a reference where it was before a move."""
+        self._references[name] = None if before is None else StoredReference(name, kind, before)
+
     # -- objects --
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:

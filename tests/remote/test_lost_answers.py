@@ -188,13 +188,23 @@ def test_our_own_server_carries_a_write_out_once(repository: Repository, server:
     assert len(spoiler.writes) == 2
 
 
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("loss", SOME)
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_of_a_reference_is_looked_up(repository: Repository, server: str, name: str, loss: Loss, *, plain: bool) -> None:
-    with through(server, loss, plain=plain) as (client, spoiler):
+def test_our_own_server_moves_a_reference_once(repository: Repository, server: str, name: str, loss: Loss) -> None:
+    moves = len(list(repository.reflog()))
+    with through(server, loss, plain=False) as (client, spoiler):
+        MOVES[name].do(client)
+    assert MOVES[name].happened(repository)
+    assert len(spoiler.writes) == 2
+    assert len(list(repository.reflog())) == moves + (2 if name == "rename" else 1)
+
+
+@pytest.mark.parametrize("loss", SOME)
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(repository: Repository, server: str, name: str, loss: Loss) -> None:
+    with through(server, loss, plain=True) as (client, spoiler):
         _find_out(repository, client, MOVES[name], loss)
-    assert len(spoiler.writes) == (2 if name == "rename" and plain and loss not in NEVER_ARRIVED else 1)
+    assert len(spoiler.writes) == (2 if name == "rename" and loss not in NEVER_ARRIVED else 1)
 
 
 @pytest.mark.parametrize("loss", [*SOME, away_before, away_behind])

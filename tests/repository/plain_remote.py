@@ -12,7 +12,7 @@ from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
-from tests.repository.contract_dividing import Divides
+from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
 
