@@ -306,7 +306,7 @@ class SQLiteStore:
     @contextmanager
     def lease(self, name: str) -> Iterator[str]:
         """See `Store`. With too many waiting it yields at once, without a lease."""
-        with self._transaction() as cursor:
+        with self._unsynced_transaction() as cursor:
             token = draw(cursor, name)
         try:
             while self._waits(name, token):
@@ -314,7 +314,7 @@ class SQLiteStore:
             yield token
         finally:
             # If it cannot be given back, it expires.
-            with suppress(StoreUnavailable), self._transaction() as cursor:
+            with suppress(StoreUnavailable), self._unsynced_transaction() as cursor:
                 give_back(cursor, name, token)
 
     def _waits(self, name: str, token: str) -> bool:
@@ -386,6 +386,18 @@ class SQLiteStore:
     def _transaction(self) -> Iterator[apsw.Cursor]:
         with self._session() as session, session as cursor:
             yield cursor
+
+    @contextmanager
+    def _unsynced_transaction(self) -> Iterator[apsw.Cursor]:
+        """A transaction that does not wait for the disk: a power failure may undo it, if no other one follows."""
+        with self._session() as session:
+            session.cursor.execute("PRAGMA synchronous = NORMAL")
+            try:
+                with session as cursor:
+                    yield cursor
+            finally:
+                if session.connection is not None:
+                    session.cursor.execute("PRAGMA synchronous = FULL")
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()
