@@ -288,19 +288,20 @@ class SQLiteStore:
         Its bytes may be in SQLite's log file, where the next start of the machine could find them. So this commits
         something after it: then the log holds the whole transaction or nothing of it.
         """
-        ids = [request.id for request in requests if request.id]
+        named = [request for request in requests if request.id]
         try:
+            if not named:
+                raise failed
             session = connect(self._path, self._patience)
             try:
                 with session as cursor:
-                    found = [request_of(row) for id_ in ids for row in cursor.execute(f"{REQUEST} WHERE id = ?", (id_,))]
+                    found = [request_of(row) for one in named for row in cursor.execute(f"{REQUEST} WHERE id = ?", (one.id,))]
                     cursor.execute(_TOUCH).fetchall()
             finally:
                 session.close()
         except (NessieError, apsw.Error, DamagedRow) as error:
-            message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
-            raise OutcomeUnknown(f"{message} ({reason(error)})", ids[0] if ids else "") from failed
-        if not ids or found != [request for request in requests if request.id]:
+            raise OutcomeUnknown(f"{message} ({reason(error)})", named[0].id) from failed
+        if found != named:
             raise failed
 
     @contextmanager
