@@ -289,9 +289,10 @@ class SQLiteStore:
         something after it: then the log holds the whole transaction or nothing of it.
         """
         named = [request for request in requests if request.id]
+        message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
+        if not named:
+            raise OutcomeUnknown(message, "") from failed
         try:
-            if not named:
-                raise failed
             session = connect(self._path, self._patience)
             try:
                 with session as cursor:
