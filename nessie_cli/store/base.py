@@ -83,7 +83,7 @@ class ReflogRow(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A request id with what it was used for. Within a store an id is committed at most once.
+    """A request id with what it was used for. Within a store an id is committed at most once; "" is no id.
 
     `caller` and `digest` tell a repetition of the same request from another one under the same id. `result` is opaque:
     whatever a repetition is answered from. `time` is in microseconds since 1970.
@@ -234,7 +234,10 @@ class Store(View, Protocol):
         """Stores objects that no reference needs yet (a large load). An existing one is only marked as young again."""
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """Deletes those objects last written before this second since 1970; returns how many were deleted."""
+        """Deletes those objects last written before this second since 1970; returns how many were deleted.
+
+        A store may keep its newest object, so that no number is used twice.
+        """
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Returns every object (of a kind), for checking and cleaning."""

@@ -288,25 +288,27 @@ class SQLiteStore:
         Its bytes may be in SQLite's log file, where the next start of the machine could find them. So this commits
         something after it: then the log holds the whole transaction or nothing of it.
         """
-        ids = [request.id for request in requests if request.id]
+        named = [request for request in requests if request.id]
+        message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
+        if not named:
+            raise OutcomeUnknown(message, "") from failed
         try:
             session = connect(self._path, self._patience)
             try:
                 with session as cursor:
-                    found = [request_of(row) for id_ in ids for row in cursor.execute(f"{REQUEST} WHERE id = ?", (id_,))]
+                    found = [request_of(row) for one in named for row in cursor.execute(f"{REQUEST} WHERE id = ?", (one.id,))]
                     cursor.execute(_TOUCH).fetchall()
             finally:
                 session.close()
         except (NessieError, apsw.Error, DamagedRow) as error:
-            message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
-            raise OutcomeUnknown(f"{message} ({reason(error)})", ids[0] if ids else "") from failed
-        if not ids or found != [request for request in requests if request.id]:
+            raise OutcomeUnknown(f"{message} ({reason(error)})", named[0].id) from failed
+        if found != named:
             raise failed
 
     @contextmanager
     def lease(self, name: str) -> Iterator[str]:
         """See `Store`. With too many waiting it yields at once, without a lease."""
-        with self._transaction() as cursor:
+        with self._unsynced_transaction() as cursor:
             token = draw(cursor, name)
         try:
             while self._waits(name, token):
@@ -314,7 +316,7 @@ class SQLiteStore:
             yield token
         finally:
             # If it cannot be given back, it expires.
-            with suppress(StoreUnavailable), self._transaction() as cursor:
+            with suppress(StoreUnavailable), self._unsynced_transaction() as cursor:
                 give_back(cursor, name, token)
 
     def _waits(self, name: str, token: str) -> bool:
@@ -386,6 +388,18 @@ class SQLiteStore:
     def _transaction(self) -> Iterator[apsw.Cursor]:
         with self._session() as session, session as cursor:
             yield cursor
+
+    @contextmanager
+    def _unsynced_transaction(self) -> Iterator[apsw.Cursor]:
+        """A transaction that does not wait for the disk: a power failure may undo it, if no other one follows."""
+        with self._session() as session:
+            session.cursor.execute("PRAGMA synchronous = NORMAL")
+            try:
+                with session as cursor:
+                    yield cursor
+            finally:
+                if session.connection is not None:
+                    session.cursor.execute("PRAGMA synchronous = FULL")
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()

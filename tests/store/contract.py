@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from nessie_cli.store.base import Basis, Done, Settings, Stale, Store, StoredObject
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, create, id_of, write
+from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, id_of, write
 
 HOUR = 3600
 
@@ -259,6 +259,24 @@ class StoreContract(CommitContract, ConcurrencyContract):
         settings = Settings({"main": "1", "": ""}, 1)
         assert store.basis("main", first.request.id) == Basis(store.reference("main"), settings, first.request)
         assert store.basis("other", "unused") == Basis(None, settings, None)
+
+    # -- change counter --
+
+    def test_the_change_counter_differs_after_each_change_and_no_other_call(self, store: Store, clock: Clock) -> None:
+        changes: list[Callable[[], object]] = [
+            lambda: write(store, create("main")),
+            lambda: store.put([an_object("a"), an_object("b")]),
+            lambda: store.delete([an_object("a").id], int(clock.now) + 1),
+            lambda: write(store, a_write(settings={"a": "1"})),
+        ]
+        seen = [store.change_counter()]
+        for change in changes:
+            change()
+            store.basis("main", "r")
+            write(store, commit("main", "elsewhere", "1"))
+            seen.append(store.change_counter())
+            assert store.change_counter() == seen[-1]
+        assert len(set(seen)) == len(changes) + 1
 
     # -- put, closing --
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import apsw
 
-from nessie_cli.store.base import Request, StoredObject, Write
+from nessie_cli.store.base import Done, Request, StoredObject, Write
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, create, id_of, write
 
@@ -96,3 +97,31 @@ def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> Non
     assert "reflog_by_name" in plans[2]
     assert "requests USING PRIMARY KEY" in plans[4]
     assert "requests USING PRIMARY KEY" in plans[5]
+
+
+def test_a_lease_does_not_wait_for_the_disk_and_every_write_does(path: str) -> None:
+    begun: list[int] = []
+
+    def trace(connection: apsw.Connection) -> None:
+        connection.set_exec_trace(note)
+
+    def note(cursor: apsw.Cursor, sql: str, _: object) -> bool:
+        if sql == "COMMIT":
+            begun.append(cursor.connection.pragma("synchronous"))
+        return True
+
+    apsw.connection_hooks.append(trace)
+    try:
+        store = create_sqlite(path)
+        begun.clear()
+        for name in ("a", "b"):
+            with store.lease(name) as token:
+                assert store.commit([create(name)], lease=token) == [Done()]
+        with suppress(KeyError), store.lease("a"):
+            raise KeyError
+        store.put([an_object("x")])
+        store.close()
+    finally:
+        apsw.connection_hooks.remove(trace)
+    normal, full = 1, 2
+    assert begun == [normal, full, normal] * 2 + [normal, normal, full]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -9,9 +10,9 @@ import apsw
 import pytest
 
 from nessie_cli.errors import DamagedObject, NessieError
-from nessie_cli.store.base import StoredObject
-from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import COMMIT, NODE, an_object, commit, id_of, write
+from nessie_cli.store.base import Done, StoredObject
+from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
+from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write
 
 
 def change(path: str, sql: str) -> None:
@@ -98,4 +99,78 @@ def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) 
     for place, damage in enumerate(["packed = 'text'", "packed = x'00'", "packed = 7", "packed = CAST(x'ff' AS TEXT)"], 2):
         change(path, f"UPDATE objects SET {damage} WHERE number = {place}")
     assert store.written_before(objects[7].id, COMMIT, 8) == {o.id: o.data for o in (objects[0], *objects[5:])}
+    store.close()
+
+
+def rows_of_every_table(store: SQLiteStore) -> list[Callable[[], object]]:
+    """Reading each table; `commit` reads references and requests, too."""
+    return [
+        lambda: store.reference("main"),
+        store.references,
+        store.reflog,
+        lambda: store.reflog("main"),
+        store.settings,
+        lambda: store.request("r"),
+        lambda: store.basis("main", "r"),
+        lambda: write(store, commit("main", "2", "3", "r")),
+    ]
+
+
+COLUMNS = {
+    "refs": {"kind": "'TAG'", "target": "x'00'", "check_sum": "check_sum + 1"},
+    "reflog": {
+        "kind": "'TAG'",
+        "before": "NULL",
+        "after": "x'00'",
+        "time": "time + 1",
+        "who": "'nobody'",
+        "operation": "'merge'",
+        "message": "'x'",
+        "request_id": "'x'",
+        "check_sum": "check_sum + 1",
+        "number": "number + 7",
+    },
+    "settings": {"value": "'2'", "version": "version + 1", "check_sum": "check_sum + 1"},
+    "requests": {
+        "caller": "'nobody'",
+        "digest": "x'00'",
+        "result": "'text'",
+        "time": "0",
+        "check_sum": "check_sum + 1",
+    },
+}
+KEYS = {"refs": "name = 'main'", "reflog": "number = 3", "settings": "name = 'a'", "requests": "id = 'r'"}
+READ_BY = {"refs": {0, 1, 6, 7}, "reflog": {2, 3}, "settings": {4, 6}, "requests": {5, 6, 7}}
+
+
+@pytest.mark.parametrize(("table", "column"), [(table, column) for table, columns in COLUMNS.items() for column in columns])
+def test_a_changed_field_of_any_row_is_found(filled: str, table: str, column: str) -> None:
+    store = open_sqlite(filled)
+    assert store.commit([a_write(settings={"a": "1"}), commit("main", "1", "2", "r")]) == [Done(), Done()]
+    store.close()
+    change(filled, f"UPDATE {table} SET {column} = {COLUMNS[table][column]} WHERE {KEYS[table]}")
+    store = open_sqlite(filled)
+    found = set()
+    for place, read in enumerate(rows_of_every_table(store)):
+        try:
+            read()
+        except DamagedObject as error:
+            assert f"store {filled}: the file is damaged (table {table}, row " in str(error)  # noqa: PT017
+            assert "its check sum is wrong); restore it from a copy" in str(error)  # noqa: PT017
+            found.add(place)
+    assert found == READ_BY[table]
+    store.close()
+
+
+@pytest.mark.parametrize("column", ["id", "kind"])
+def test_the_bytes_of_another_object_are_found(filled: str, column: str) -> None:
+    """The index over ids, or the kind beside the bytes, is damaged."""
+    changed = {"id": "CAST(x'01' || substr(id, 2) AS BLOB)", "kind": "kind + 1"}[column]
+    change(filled, f"UPDATE objects SET {column} = {changed} WHERE id = x'{id_of('1').hex()}'")
+    store = open_sqlite(filled)
+    moved = b"\x01" + id_of("1")[1:] if column == "id" else id_of("1")
+    for ids in ([moved], [moved, id_of("a"), id_of("b"), id_of("c")]):
+        with pytest.raises(DamagedObject, match=rf"object {moved.hex()} is damaged: its check sum is wrong"):
+            store.get(ids)
+    assert [one.id for one in store.scan() if not isinstance(one, StoredObject)] == [moved]
     store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from gzip import decompress
 from pathlib import Path
 from zlib import crc32
@@ -151,3 +152,11 @@ def test_a_migration_without_room_changes_nothing(old: str) -> None:
     store = open_sqlite(old)
     assert len(list(store.scan())) == 87
     store.close()
+
+
+def test_many_can_migrate_at_once(old: str) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        stores = list(pool.map(open_sqlite, [old] * 6))
+    for store in stores:
+        assert len(list(store.scan())) == 87
+        store.close()
