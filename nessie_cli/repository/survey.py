@@ -35,7 +35,7 @@ class Survey:
         self._merged: Facts[bool] = Facts(notes, "merged", bool)
 
     def with_metadata(self, references: Sequence[Reference], default: Reference) -> list[Reference]:
-        """References with their metadata (reference 12.2), what they stand on found out together."""
+        """References with their metadata, looked up together."""
         ids = list({bytes.fromhex(found.hash) for found in references} - {NO_COMMIT})
         heads = dict(zip(ids, self._objects.commits(ids), strict=True))
         beside = {bytes.fromhex(found.hash) for found in references if _has_distance(found, default)}

@@ -248,7 +248,7 @@ class RemoteReferences(Repository):
     # -- reflog ------------------------------------------------------------------------------------------------------------------
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; a server tells former hashes of existing references, a few and of late, not who moved them (reference 12.7)."""
+        """See `Repository`; a server tells former hashes of existing references, a few and of late, not who moved them."""
         if name is not None and not name.isascii():
             # No reference can ever have had such a name, and not every text can be sent.
             return

@@ -91,7 +91,7 @@ class RemoteRepository(RemoteReading):
         raise AssertionError
 
     def _expected(self, target: Reference, hash_: str | None) -> str:
-        """The expected hash, which has to be on the branch (reference 7.5)."""
+        """The expected hash, which has to be on the branch."""
         if hash_ is None or hash_.lower() in (target.hash, NO_ANCESTOR):
             return target.hash if hash_ is None else hash_.lower()
         with suppress(CommitNotFound):

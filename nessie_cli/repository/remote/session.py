@@ -42,7 +42,7 @@ class Session:
         return RepositoryConfig(self.facts.default_branch, self.facts.created, f"REST {self.facts.specification or 'unknown'}", {})
 
     def key_text(self, key: ContentKey) -> str:
-        """A key in a URL, in the form that the server's specification version knows (reference 4.2)."""
+        """A key in a URL, in the form that the server's specification version knows."""
         numbers = tuple(int(part) for part in self.facts.specification.split(".")[:2] if part.isdigit())
         return keys.encode_escaped(key) if numbers >= _ESCAPED_SINCE else keys.encode_legacy(key)
 
