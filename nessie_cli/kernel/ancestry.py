@@ -17,36 +17,33 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 
 NEAR = 64
-"""So many commits are looked at before the lines are: most questions are about neighbours."""
+"""So many commits are read by a walk before the lines are used: most questions are about neighbours."""
 
 _KEPT = 64
 _REMEMBERED = 4096
 _BATCH = 256
 _SPAN = 64
-
-
 _FEW = 8
-
 
 Merges = list[tuple[Id, tuple[Id, ...]]]
 """Commits that merge, with their merge parents."""
 
 
 class _Line:
-    """First parents from `tip` back to the height `bottom`, where other lines have what is older.
+    """First parents from `tip` back to above the height `bottom`; older commits are on other lines.
 
-    It remembers the commits that it was asked for: the next question, mostly about a height near by, begins at the one above.
+    Caches the commits that were asked for. The next question, mostly about a height near by, starts at the one above.
     """
 
     def __init__(self, tip: Id, top: int, bottom: int) -> None:
         self.tip = tip
         self.top = top
         self.bottom = bottom
-        # Never changed, only exchanged: several threads ask.
+        # Replaced, never changed in place: several threads read it.
         self._known = [(top, tip)]
 
     def at(self, objects: Objects, height: int) -> Id:
-        """The commit of this height, which is not above the tip. O(log distance) to a commit above that was asked for."""
+        """The commit of a height up to that of the tip. O(log distance) to the next cached commit above."""
         known = self._known
         place = bisect_left(known, (height, b""))
         above, id_ = known[place]
@@ -58,7 +55,7 @@ class _Line:
         return found
 
     def learn(self, objects: Objects, heights: Iterable[int]) -> None:
-        """Find many commits in few round trips, for the questions about these heights that follow."""
+        """Cache the commits of many heights, in few round trips."""
         known = self._known
         new = sorted({height for height in heights if self.bottom < height < self.top} - {height for height, _ in known})
         found = history.ancestors_at(objects, self.tip, new[: max(0, _REMEMBERED - len(known))])
@@ -70,7 +67,7 @@ class _Line:
 
 
 class _Lines:
-    """All ancestors of a commit: its own line, and the others, to be found by the heights that they have commits of."""
+    """All ancestors of a commit: its own line, and the others by the heights of their commits."""
 
     def __init__(self, objects: Objects, tip: Id) -> None:
         self._objects = objects
@@ -79,7 +76,7 @@ class _Lines:
         self._others: dict[int, list[_Line]] = {}
 
     def add(self, tip: Id, bottom: int) -> None:
-        """Add a line of which nothing is known yet. Lines do not overlap, so all of them are in O(commits / _SPAN) lists."""
+        """Add a line. Lines do not overlap, so all of them together are in O(commits / _SPAN) lists."""
         line = _Line(tip, self._objects.commit(tip).height, bottom)
         self._tips.add(tip)
         for span in range((bottom + 1) // _SPAN, line.top // _SPAN + 1):
@@ -106,8 +103,9 @@ class AncestryIndex:
     def is_ancestor(self, ancestor: Id, commit: Id) -> bool:
         """Whether `ancestor` is reachable over any parents; a commit is its own ancestor.
 
-        O(log commits) for first parents and neighbours; else, once for each `commit`, O(log commits) for each merge of the store. Where something
-        is damaged, a read of every younger ancestor; raises `DamagedObject` if the answer may depend on it.
+        O(log commits) for first parents and neighbours. Otherwise, once for each `commit`, O(log commits) for each merge
+        of the store. If an object is damaged, every younger ancestor is read; raises `DamagedObject` if the answer may
+        depend on the damaged one.
         """
         if ancestor in (NO_COMMIT, commit):
             return True
@@ -116,7 +114,7 @@ class AncestryIndex:
         try:
             return self._is_ancestor(ancestor, commit)
         except DamagedObject:
-            # The lines are found by looking at all merges of the store: what is damaged may have nothing to do with the question.
+            # The lines need all merges of the store; the damaged object may be none of the ancestors.
             return bool(history.ancestors_past_damage(self._objects, {ancestor}, commit))
 
     def _is_ancestor(self, ancestor: Id, commit: Id) -> bool:
@@ -129,7 +127,7 @@ class AncestryIndex:
         return self._known_lines(commit).hold(ancestor)
 
     def ancestors_among(self, ids: Collection[Id], commit: Id) -> set[Id]:
-        """Those of many commits for which `is_ancestor` is true: O(log commits) round trips, and as much again for all merges of the store."""
+        """The commits for which `is_ancestor` is true: O(log commits) round trips, and as many for the merges of the store."""
         trivial = {id_ for id_ in ids if id_ in (NO_COMMIT, commit)}
         others = list(set(ids) - trivial) if commit != NO_COMMIT else []
         if len(others) <= _FEW:
@@ -142,10 +140,10 @@ class AncestryIndex:
             return trivial | history.ancestors_past_damage(self._objects, set(others), commit)
 
     def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
-        """Those of many commits for which `is_ancestor(ancestor, one)` is true.
+        """The commits for which `is_ancestor(ancestor, one)` is true.
 
-        O(log commits) round trips for first parents and neighbours; as much again for the merges of the store once, and for each line of first
-        parents that the ancestor was merged into.
+        O(log commits) round trips for first parents and neighbours, as many for the merges of the store, and as many for
+        each line of first parents that the ancestor was merged into.
         """
         if ancestor == NO_COMMIT:
             return set(ids)
@@ -154,7 +152,7 @@ class AncestryIndex:
         rest -= found
         oldest = self._objects.commit(ancestor).generation
         for id_ in list(rest):
-            # So few commits between them that a walk is short.
+            # With so few commits between them, a walk is short.
             if self._objects.commit(id_).generation - oldest <= self._near:
                 near = history.is_near_ancestor(self._objects, ancestor, id_, self._near)
                 if near is not None:
@@ -168,7 +166,7 @@ class AncestryIndex:
         return found
 
     def _entries(self, ancestor: Id) -> Iterator[Id]:
-        """Merges that have brought a commit into other lines: whatever has it among its ancestors has it or one of these among its first parents."""
+        """Merges that brought a commit into other lines: its descendants have it or one of these among their first parents."""
         objects = self._objects
         oldest = objects.commit(ancestor).generation
         merges = {id_: parents for batch in self._merges_newest_first() for id_, parents in batch if objects.commit(id_).generation > oldest}
@@ -177,7 +175,7 @@ class AncestryIndex:
         while True:
             asked = {*merges, *(parent for parents in merges.values() for parent in parents)} - {NO_COMMIT}
             reached = history.passing(objects, asked, entry)
-            # Those with this entry among their first parents bring nothing to a line that goes on from it.
+            # Merges that have this entry among their first parents bring nothing new to its line.
             merges = {id_: parents for id_, parents in merges.items() if id_ not in reached}
             entries = {id_ for id_, parents in merges.items() if id_ in entries or not reached.isdisjoint(parents)}
             if not entries:
@@ -199,7 +197,7 @@ class AncestryIndex:
         lines = _Lines(objects, tip)
         for merges in self._merges_newest_first():
             forks = self._forks(lines.first, merges)
-            # A merge is written before its descendants, so the lines that can lead to it are known by now.
+            # A merge is written before its descendants, so the lines that can lead to it are complete here.
             for id_, parents in merges:
                 if lines.hold(id_):
                     for parent in parents:
@@ -209,7 +207,7 @@ class AncestryIndex:
         return lines
 
     def _forks(self, line: _Line, merges: Merges) -> dict[tuple[Id, Id], Id]:
-        """Where the merge parents of those merges that are on a line have left it, found for all of them together."""
+        """The commits where the merge parents of the merges on a line left it, looked up together."""
         objects = self._objects
         heights = {id_: objects.commit(id_).height for id_, _ in merges}
         beside = objects.find_commits([parent for _, parents in merges for parent in parents])
@@ -221,7 +219,7 @@ class AncestryIndex:
         return dict(zip(pairs, forks, strict=True))
 
     def _merges_newest_first(self) -> Iterator[Merges]:
-        """The commits of the store that merge, each with its merge parents, some at a time."""
+        """The commits of the store that merge, each with its merge parents, in batches."""
         self._merges = found = self._refreshed()
         ids = [id_ for _, id_ in reversed(found)]
         for first in range(0, len(ids), _BATCH):
@@ -230,7 +228,7 @@ class AncestryIndex:
             yield [(id_, commits[id_].parents[1:]) for id_ in batch if id_ in commits]
 
     def _refreshed(self) -> list[tuple[int, Id]]:
-        """What was known, oldest first, brought up to date from its end: the last numbers may have been given again after a failed write."""
+        """The merges of the store, oldest first. Known ones are compared from the end: numbers of a failed write are reused."""
         known, new = list(self._merges), []
         for pair in indexed(self._lookup, MERGE_COMMIT):
             while known and known[-1][0] > pair[0]:

@@ -1,4 +1,4 @@
-"""The commit rules: from operations to a new state, or to every conflict at once (reference 5.1, 6, 7.6; design 5.3).
+"""The commit rules: from operations to a new state, or to every conflict at once.
 
 Works in two steps. `Batch` reads the operations once, validates them and stores their values; it can be a stream of millions and keeps a few
 dozen bytes for each. `apply_batch` judges the batch against the expected state and HEAD; when another writer was faster it is simply called again.

@@ -1,4 +1,4 @@
-"""When two states of a key conflict, and the sentences of the REST API for it (reference 7.6, 8.4, 8.5)."""
+"""When two states of a key conflict, and the sentences of the REST API for it."""
 
 from __future__ import annotations
 

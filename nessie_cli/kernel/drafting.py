@@ -28,7 +28,7 @@ class Stamp(Struct, frozen=True):
 
 
 def check_client_meta(meta: CommitMeta) -> None:
-    """Refuse metadata that only the repository sets (reference 7.3)."""
+    """Refuse metadata that only the repository sets."""
     if meta.committer is not None:
         raise _set_by_server("committer")
     if meta.commit_time is not None:

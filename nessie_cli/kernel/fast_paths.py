@@ -49,7 +49,7 @@ def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[
 
 
 def those_in(objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]) -> Iterator[Found]:
-    """Those of some commits that are reachable from `start` over all parents, in their order. O(log commits) for each along first parents."""
+    """The commits that are reachable from `start` over all parents, in their order. O(log commits) for each on first parents."""
     line = start
     top = history.height_of(objects, start)
     for first in range(0, len(found), _BATCH):
@@ -58,14 +58,14 @@ def those_in(objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequen
         for id_, commit in batch:
             if at.get(commit.height) == id_:
                 yield id_, commit
-                # What follows is older, so the search begins here; what is higher than this is on another line.
+                # The next ones are older, so the search goes on from here; a higher one is on another line.
                 line, top = id_, commit.height
             elif is_ancestor(id_, start):
                 yield id_, commit
 
 
 def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, Id]:
-    """What `ancestor_at` answers for each of many commits that are not below this height: their ways soon join."""
+    """The result of `ancestor_at` for each of many commits at or above this height: their paths soon join."""
     found: dict[Id, Id] = {}
     ways = {id_: [id_] for id_ in commits}
     while ways:
@@ -81,10 +81,10 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
 
 
 def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int) -> list[Id]:
-    """Commits not younger than `time` from which all those are reachable that are reachable from `start`, given all merges newest first.
+    """Commits not younger than `time` that reach all such commits that `start` reaches; `merges` are all, newest first.
 
-    Of a merge that is younger only that matters which left the first parents of `start` before that time: for most of them one look shows that
-    they did not.
+    A younger merge matters only if its merge parent left the first parents of `start` before that time. Most did not,
+    which one lookup shows.
     """
     first = history.at_time(objects, start, time)
     if first == start:
@@ -102,9 +102,9 @@ def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Seque
 
 
 def near_merge_base(objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: int = SHORT) -> Id | None:
-    """What `history.merge_base` answers, where that is the commit at which first parents part, and one of the two is near it; else None.
+    """The result of `history.merge_base` if first parents part at that commit and one of the two is near it; otherwise None.
 
-    The commits of the nearer one since then must be no merges, and must not have been merged into the other.
+    The commits of the nearer one since then must not be merges, and must not be merged into the other.
     """
     fork = history.common_first_parent(objects, a, b)
     if fork in (a, b):
@@ -131,5 +131,5 @@ def near_merge_base(objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: 
         high = [id_ for id_, commit in objects.find_commits(list(parents)).items() if commit.height > level]
         return None if lowest in at_height(objects, high, level + 1).values() else fork
     except DamagedObject:
-        # Perhaps on a branch that a walk does not meet.
+        # The damaged commit may be on a branch that a walk does not meet.
         return None

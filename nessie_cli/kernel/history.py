@@ -1,8 +1,8 @@
-"""Ancestry: going back in history without walking it.
+"""History: ancestors along first parents without a walk, and walks over all parents.
 
-Every commit knows its height along first parents and one jump pointer, an older ancestor chosen so that any ancestor is O(log commits) steps away (a
-skew-binary list). Where merge parents count, commits are visited by generation or time, each once: no commit is newer than
-its descendants, because a commit's time is always later than the times of all its parents.
+Every commit has its height along first parents and one jump pointer, an older ancestor chosen so that any ancestor is
+O(log commits) steps away (a skew-binary list). Walks over all parents visit commits by generation or time, each once.
+No commit is newer than its descendants, because its time is later than the times of all its parents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Merge and transplant: bringing net changes onto another state, key by key (reference 9; renames: design 5.3).
+"""Merge and transplant: applies net changes of a source to the state of a target, key by key.
 
-Both are the same table: for every key, its state before and after on the source and its state on the target. Only keys that the source
-changed are looked at, so the cost follows the differences.
+Both decide by three states of a key: before and after the change of the source, and on the target. Only keys that the
+source changed are read, so the cost is that of the differences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeyChoice(Struct, frozen=True):
 
 
 class KeyChoices:
-    """The behaviors of a merge or transplant; raises `InvalidInput` for combinations that have no meaning (reference 9.4)."""
+    """The behaviors of a merge or transplant; raises `InvalidInput` for combinations that have no meaning."""
 
     def __init__(self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior) -> None:
         self._default = KeyChoice(default)
@@ -94,7 +94,7 @@ def combine(
 ) -> Outcome:
     """Decide every changed key, then judge the namespaces of what is left to write.
 
-    A transplant has two rules of its own: DROP leaves out only what would conflict (reference 9.5), and a key that a commit deleted and created
+    A transplant has two rules of its own: DROP leaves out only what would conflict, and a key that a commit deleted and created
     again is taken for an update, so that it conflicts wherever the content that it updates is not the one that it brings.
     """
     outcome = Outcome()

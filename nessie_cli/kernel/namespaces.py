@@ -1,4 +1,4 @@
-"""Namespaces: the parent of every new key must be one, and one is only deleted empty (reference 14).
+"""Namespaces: the parent of every new key must be one, and one is only deleted empty.
 
 Always judged against HEAD together with what the same commit puts and deletes, never against the expected hash.
 """

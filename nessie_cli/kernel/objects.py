@@ -114,7 +114,7 @@ class Objects:
         try:
             self._cache.put_all({near: decode_commit(data) for near, data in raw.items()})
         except MsgspecError:
-            # What is damaged is told to those who need it.
+            # Raised when the damaged commit itself is read.
             return False
         return bool(raw)
 

@@ -12,7 +12,7 @@ from nessie_cli.model.keys import ContentKey
 
 
 class ConflictType(StrEnum):
-    """The REST API's vocabulary (reference 8.4)."""
+    """The REST API's vocabulary."""
 
     KEY_EXISTS = "KEY_EXISTS"
     KEY_DOES_NOT_EXIST = "KEY_DOES_NOT_EXIST"

@@ -1,4 +1,4 @@
-"""Content objects: what a key of the catalog points at, with all the fields of the specification (reference: content types, 5).
+"""Content objects: what a key of the catalog points at, with all the fields of the specification.
 
 A content is a value: two contents with equal fields are equal. `id` is its identity across renames, merges and transplants; it is None until the
 repository has given one. Attribute names in JSON are the camel-case form of the field names; `attributes` and `content_from` are the only places
@@ -49,7 +49,7 @@ def _texts(owner: str, name: str, values: object) -> None:
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """Base of all contents. `type` is the REST API's discriminator; `payload` the number that the key tree stores for it (reference 5)."""
+    """Base of all contents. `type` is the REST API's discriminator; `payload` the number that the key tree stores for it."""
 
     type: ClassVar[str] = ""
     payload: ClassVar[int] = 0

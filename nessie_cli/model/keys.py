@@ -10,7 +10,7 @@ from nessie_cli.errors import InvalidInput
 
 MAX_ELEMENTS = 20
 MAX_LENGTH = 500
-"""Limits of the specification (reference: content keys, 4.1); the length is the sum over the elements in UTF-16 units."""
+"""Limits of the specification; the length is the sum over the elements in UTF-16 units."""
 
 _QUOTED = r'"((?:[^"]|"")*)"'
 # A compiled pattern at module level would cost every command's start-up; `re` keeps what a function has compiled.

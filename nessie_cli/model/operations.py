@@ -1,4 +1,4 @@
-"""Operations: what one commit does to single keys (reference: operations, 6)."""
+"""Operations: what one commit does to single keys."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ReferenceType(StrEnum):
 
 
 def check_reference_name(name: str) -> str:
-    """Return a well-formed reference name unchanged, else raise `InvalidInput` (reference 3.1)."""
+    """Return a well-formed reference name unchanged, else raise `InvalidInput`."""
     if not re.fullmatch(_NAME, name):
         raise InvalidInput(f"{NAME_RULE} - but was: {name}")
     return name
@@ -42,7 +42,7 @@ def check_new_reference_name(name: str) -> str:
 
 
 class ReferenceMetadata(Struct, frozen=True):
-    """What is known of a reference beside its hash. Counts are relative to the default branch, None for it and for tags (reference 12.2)."""
+    """What is known of a reference beside its hash. Counts are relative to the default branch, None for it and for tags."""
 
     head: CommitMeta | None = None
     total: int | None = None

@@ -23,7 +23,7 @@ class MergeBehavior(StrEnum):
 
 
 class KeyBehavior(Struct, frozen=True):
-    """The behavior of one key. `resolved` replaces the value to be written; it needs NORMAL and `expected_target` (reference 9.4)."""
+    """The behavior of one key. `resolved` replaces the value to be written; it needs NORMAL and `expected_target`."""
 
     key: ContentKey
     behavior: MergeBehavior = MergeBehavior.NORMAL
@@ -91,7 +91,7 @@ class MergeDetail(Struct, frozen=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """What a merge or transplant did or would do (reference 9.2). `resultant_hash` is None for a conflict or a dry run that would write."""
+    """What a merge or transplant did or would do. `resultant_hash` is None for a conflict or a dry run that would write."""
 
     target_branch: str
     effective_target_hash: str

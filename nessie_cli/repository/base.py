@@ -1,7 +1,7 @@
-"""The upper seam: every verb of a catalog once, in value objects, the same for an embedded store and for a remote server.
+"""`Repository`: every verb of a catalog, the same for an embedded store and for a remote server.
 
-Revisions are given as text (`main`, `main@2e1c~1`, `HEAD` is not known here) or as `CommitSpec`; hashes are hex text. Listings are
-iterators that read as they are consumed. A verb that writes either did everything or raised.
+Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `CommitSpec`; hashes are hex text. Listings are
+iterators that read as they are consumed. A verb that writes does everything or raises.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Repository(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where this repository is; no secrets in it."""
+        """The address of this repository, without secrets."""
 
     guard: Guard | None = None
     """Asked about every change, if there is one."""
@@ -116,9 +116,10 @@ class Repository(ABC):
 
     @abstractmethod
     def resolve(self, revision: Revision) -> Reference:
-        """The reference and hash that a revision names; DETACHED where no reference is named. Cost O(log commits).
+        """The reference and hash that a revision names; its type is DETACHED if it names no reference. Cost O(log commits).
 
-        A bare word is a reference name first, then a shortened hash (at least 4 digits, unique among commits, else `AmbiguousHash`).
+        A bare word is looked up as a reference name, then as a shortened hash of at least 4 digits. Raises `AmbiguousHash`
+        if several commits begin with these digits.
         """
 
     @abstractmethod
@@ -127,28 +128,28 @@ class Repository(ABC):
 
     @abstractmethod
     def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
-        """Branches, then tags, each by name; from the name `start` on. Indexed rows only, unless metadata is asked for."""
+        """Branches, then tags, each sorted by name, from the name `start` on. Reads only indexed rows, unless `metadata` is set."""
 
     @abstractmethod
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """Where one reference (or any) has been, newest first; deleted references are remembered."""
+        """The moves of one reference or of all, newest first, those of deleted references included."""
 
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
-        """Commits, newest first, along first parents (or, by generation, along all); ends after the hash `until`, which is included.
+        """Commits along first parents, or along all parents, newest first, up to and including the hash `until`.
 
-        The empty history has no entries. Cost one small read per commit.
+        The empty history has no entries. Cost: one small read for each commit.
         """
 
     @abstractmethod
     def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
-        """Commits reachable from `start` over all parents, and from none of `exclude`: the range `A..B`."""
+        """Commits reachable from `start` over all parents, but from none of `exclude`: the range `A..B`."""
 
     @abstractmethod
     def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
-        """The commits along first parents that have an operation on this key, newest first. Cost O(log commits) for each."""
+        """Commits along first parents with an operation on this key, newest first. Cost O(log commits) for each."""
 
     @abstractmethod
     def commit_at(self, revision: Revision) -> LogEntry:
@@ -171,23 +172,23 @@ class Repository(ABC):
         """Contents that differ, ascending by key. Cost O(differences · log keys)."""
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
-        """The newest commit along first parents that has an operation on this key. Cost O(log commits)."""
+        """The newest commit along first parents with an operation on this key. Cost O(log commits)."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     @abstractmethod
     def merge_base(self, a: Revision, b: Revision) -> str:
-        """The best common ancestor over all parents; the no-ancestor hash where histories share nothing."""
+        """The best common ancestor over all parents; the no-ancestor hash if there is none."""
 
     @abstractmethod
     def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
-        """Whether one commit is reachable from another over any parents (a commit is its own ancestor).
+        """Whether one commit is reachable from another over any parents. A commit is its own ancestor.
 
-        Cost O(log commits) along first parents; else O(log commits) for each merge of the repository, once for each descendant asked about.
+        Cost O(log commits) along first parents. Otherwise O(log commits) for each merge, once for each descendant.
         """
 
     @abstractmethod
     def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
-        """How far `of` is from `base`, counted along first parents (reference 12.2)."""
+        """How far `of` is from `base`, counted along first parents."""
 
     # -- reading that follows from the verbs above ---------------------------------------------------------------------------------
 
@@ -381,11 +382,11 @@ class Repository(ABC):
 
     @abstractmethod
     def check(self) -> Iterator[Problem]:
-        """Verify every object, reference and link (`fsck`)."""
+        """Verify every object, reference and link, as `nessie fsck`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
 
     def __enter__(self) -> Self:
         """Use as a context manager."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_BRANCH = ".default-branch"
 CREATED = ".created"
 TREE = ".tree"
-"""Names of settings that are facts of the repository, not for callers to set."""
+"""Settings that the repository sets itself."""
 
 _FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
 """References whose metadata are looked up together: few at first, so that a listing begins soon."""
@@ -132,7 +132,7 @@ class LocalReading(Repository):
         try:
             return self._with_metadata(batch)
         except DamagedObject:
-            # Those before the one that cannot be read are told.
+            # One by one, so that those before the damaged one are listed.
             return (self._with_metadata([reference])[0] for reference in batch)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
@@ -152,7 +152,7 @@ class LocalReading(Repository):
                 return
 
     def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
-        """How many commits lie along first parents, where somebody hears how far a walk along them is."""
+        """How many commits lie along first parents, if the progress of a walk along them is reported."""
         return self._objects.commit(commit).height if self._at.progress is not None and not all_parents and commit != NO_COMMIT else None
 
     def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:

@@ -1,7 +1,7 @@
-"""Facts about immutable commits, found out once and kept for the next process: how far a branch is from another commit, whether it is merged.
+"""On-disk cache of facts about commits: how far a branch is from another commit, whether it is merged, its commit time.
 
-A fact names commits by their hashes, so it is true for ever and in every store; what is kept may be lost at any time, and whatever is not as it
-was written is as good as nothing. Facts order and choose what is listed; a false one can make a deletion ask once more, never once less.
+A fact names commits by hash, so it is true forever and in every store. The cache may be deleted at any time; damaged
+entries are ignored. A wrong fact could only make a deletion ask for one more confirmation, never for one less.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from msgspec import MsgspecError, msgpack
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 
 VERSION = 1
-"""To be counted up where facts of another meaning or of a mended defect are written: those of other versions are ignored."""
+"""To be incremented if facts get another meaning; those of other versions are ignored."""
 FEW = 8_000
-"""So many facts are kept, or twice as many as were asked for last: those of references that have gone are forgotten."""
+"""So many facts are kept, or twice as many as were asked for last. Those of deleted references are dropped so."""
 MOST = 50_000
 """More are never kept."""
 
@@ -28,30 +28,30 @@ T = TypeVar("T")
 
 
 class Notes(Protocol):
-    """Where bytes are kept under a name. Reading and keeping never fail: what cannot be read is empty, what cannot be written is forgotten."""
+    """Files of the cache by name. Nothing raises: an unreadable file is empty, a failed write is ignored."""
 
     def read(self, name: str) -> bytes:
-        """What was kept last under this name."""
+        """The bytes that were written last under this name."""
 
     def keep(self, name: str, data: bytes) -> None:
-        """Put this in its place."""
+        """Replace the bytes under this name."""
 
 
 class NoNotes:
-    """Keeps nothing."""
+    """No cache."""
 
     def read(self, name: str) -> bytes:  # noqa: ARG002 - as the protocol has it
         """Nothing."""
         return b""
 
     def keep(self, name: str, data: bytes) -> None:
-        """Forget it."""
+        """Does nothing."""
 
 
 class Facts(Generic[T]):
-    """Facts of one kind, each about one commit and all about their relation to one other, `about`.
+    """Cached facts of one kind, by commit, all relative to one other commit, `about`.
 
-    `type_` is what msgspec reads a fact as. They are read when they are first asked for.
+    msgspec decodes each as `type_`, when the first one is asked for.
     """
 
     def __init__(self, notes: Notes, name: str, type_: type[T]) -> None:
@@ -61,13 +61,13 @@ class Facts(Generic[T]):
         self._read: tuple[Id, Mapping[Id, T]] | None = None
 
     def known(self) -> tuple[Id, Mapping[Id, T]]:
-        """What they are about, and the facts by commit."""
+        """The commit that they are relative to, and the facts by commit."""
         if self._read is None:
             self._read = self._decoded(self._notes.read(self._name))
         return self._read
 
     def keep(self, about: Id, facts: Mapping[Id, T], asked: Collection[Id]) -> None:
-        """Remember these facts; where they are too many only those that were asked for."""
+        """Write these facts; if there are too many, only those that were asked for."""
         if len(facts) > max(FEW, 2 * len(asked)):
             facts = {id_: facts[id_] for id_ in asked}
         self._read = about, facts

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> Iterator[list[T]]:
-    """Lists of at most `size` items; at first of `first`, then of twice as many each time: whoever reads little does not wait for much."""
+    """Lists of at most `size` items: the first of `first`, each next one twice as long, so that a short look reads little."""
     iterator = iter(items)
     now = min(first or size, size)
     while batch := list(islice(iterator, now)):
@@ -50,7 +50,7 @@ def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> 
 
 
 def check_range(keys: KeyRange) -> None:
-    """Refuse a prefix together with a bound (reference 11.1)."""
+    """Refuse a prefix together with a bound."""
     if keys.prefix is not None and (keys.minimum is not None or keys.maximum is not None):
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
 
@@ -61,7 +61,7 @@ def log_entry(objects: Objects, id_: Id, commit: Commit, *, operations: bool) ->
 
 
 def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
-    """Deletes sorted by key, then Puts sorted by key (reference 7.7)."""
+    """Deletes sorted by key, then Puts sorted by key."""
     stored = operations_of(objects, commit)
     puts = [(key, record) for key, record in stored if not is_deletion(record)]
     contents = objects.contents([record for _, record in puts]) if puts else []
@@ -131,7 +131,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
 
 
 def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
-    """The keys that a commit changed. Its state is its first parent's with its operations done, so only these are looked at."""
+    """The keys that a commit changed: only keys with an operation can have changed."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)
     if before == commit.root or not stored:
@@ -145,7 +145,7 @@ def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
 
 
 def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: bytes) -> ChangedKey:
-    """It was an update where as many keys are there as before."""
+    """An update, if both states have the same number of keys."""
     existed = is_deletion(record) or tree.count(objects, before) == tree.count(objects, after)
     return _key_change(key, record, existed=existed)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nessie_cli.kernel.ancestry import AncestryIndex
 
 GAINED = 1_000
-"""A descendant may have so many ancestors more than when it was asked about before: then only these are looked at."""
+"""Up to so many new ancestors of a descendant are read to update cached answers."""
 
 Tip = tuple[int, int]
 """Time and generation of a commit."""
@@ -35,7 +35,7 @@ class Survey:
         self._merged: Facts[bool] = Facts(notes, "merged", bool)
 
     def with_metadata(self, references: Sequence[Reference], default: Reference) -> list[Reference]:
-        """References with their metadata (reference 12.2), what they stand on found out together."""
+        """References with their metadata, looked up together."""
         ids = list({bytes.fromhex(found.hash) for found in references} - {NO_COMMIT})
         heads = dict(zip(ids, self._objects.commits(ids), strict=True))
         beside = {bytes.fromhex(found.hash) for found in references if _has_distance(found, default)}
@@ -43,7 +43,7 @@ class Survey:
         return [_described(found, heads, distances if _has_distance(found, default) else {}) for found in references]
 
     def tips(self, ids: Collection[Id]) -> dict[Id, Tip]:
-        """Time and generation of commits, zeros for the empty history. One round trip for those that are not known."""
+        """Time and generation of commits, zeros for the empty history. One round trip for those not cached."""
         known = self._tips.known()[1]
         new = list({id_ for id_ in ids if id_ not in known} - {NO_COMMIT})
         if new:
@@ -52,10 +52,7 @@ class Survey:
         return {id_: known[id_] if id_ != NO_COMMIT else (0, 0) for id_ in ids}
 
     def distances(self, ids: Collection[Id], base: Id) -> dict[Id, Distance]:
-        """How many first parents each has before it meets those of `base`, how many `base` has, and where they meet.
-
-        O(log commits) round trips for new ones.
-        """
+        """The first-parent distances of commits and `base` from their common ancestor. O(log commits) round trips."""
         about, known = self._distances.known()
         if about != base:
             known = self._from_further(known, about, base)
@@ -67,14 +64,14 @@ class Survey:
         return {id_: known[id_] for id_ in ids}
 
     def _from_further(self, known: Mapping[Id, Distance], before: Id, base: Id) -> dict[Id, Distance]:
-        """The distances from `base`, known from one of its first parents; those of commits that go on from that one are not known any more."""
+        """The cached distances from `before`, as distances from `base`. Empty unless `before` is one of its first parents."""
         if not self._is_first_parent(before, base):
             return {}
         further = history.height_of(self._objects, base) - history.height_of(self._objects, before)
         return {id_: (ahead, behind + further, common) for id_, (ahead, behind, common) in known.items() if behind}
 
     def _is_first_parent(self, before: Id, of: Id) -> bool:
-        """Whether it is one; what has been kept may be about a commit of another store."""
+        """Whether `before` is a first parent of a commit. The cache may be about a commit of another store."""
         return NO_COMMIT not in (before, of) and self._objects.find_commit(before) is not None and history.on_first_parents(self._objects, before, of)
 
     def _measured(self, ids: Collection[Id], base: Id) -> dict[Id, Distance]:
@@ -93,7 +90,7 @@ class Survey:
         return {NO_COMMIT: 0, **{id_: commit.height for id_, commit in zip(stored, self._objects.commits(stored), strict=True)}}
 
     def ancestors_among(self, ids: Collection[Id], descendant: Id) -> set[Id]:
-        """Those that are ancestors of a commit over any parents: O(log commits) round trips for new ones, and as much again for all merges."""
+        """The commits that are ancestors of another one. O(log commits) round trips, and as many for all merges."""
         about, known = self._merged.known()
         if about != descendant:
             gained = history.gained(self._objects, descendant, about, GAINED) if self._is_first_parent(about, descendant) else None
@@ -107,7 +104,7 @@ class Survey:
         return {id_ for id_ in ids if known[id_]}
 
     def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
-        """Those that have a commit among their ancestors: one round trip for new ones, O(log commits) for those of a higher generation than it."""
+        """The commits that have another one among their ancestors. O(log commits) round trips for those of a higher generation."""
         tips = self.tips({*ids, ancestor})
         oldest = tips[ancestor][1]
         return self._ancestry().descendants_among({id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor)

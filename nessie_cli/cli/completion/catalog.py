@@ -28,6 +28,8 @@ SHORTEST = 4
 LONGEST = 64
 _RECENT = 20
 _RECENT_MOVES = 1000
+_MOST_CANDIDATES = 10
+"""Hashes that `AmbiguousHash` names at most."""
 _STEPS = 10
 _DESCRIBED = 200
 """With more references than this, the subjects of their commits are left out."""
@@ -88,7 +90,8 @@ class Catalog:
         try:
             found = [self._repository.resolve(CommitSpec(None, digits)).hash]
         except AmbiguousHash as error:
-            found = [hash_ for hash_, _ in error.candidates]
+            # With more candidates than the error names, a shell would take what these have in common for all of them.
+            found = [hash_ for hash_, _ in error.candidates] if len(error.candidates) < _MOST_CANDIDATES else []
         length = DIGITS if len(digits) <= DIGITS else LONGEST
         return [(hash_[:length], self._subject(hash_)) for hash_ in found if hash_ != NO_ANCESTOR]
 
