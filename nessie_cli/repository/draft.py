@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -17,9 +17,6 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change
 from nessie_cli.store.base import Write
-
-if TYPE_CHECKING:
-    from nessie_cli.repository.base import Repository
 
 A = TypeVar("A")
 
@@ -118,7 +115,7 @@ class Draft(Generic[A]):
         self.exact = exact
         self.effect = effect
         self._sources = sources
-        self.open_view: Callable[[], Repository] | None = None
+        self.open_view: Callable[[], Any] | None = None
         self._answer = answer
         self._refuse = refuse
 
@@ -160,8 +157,8 @@ class Draft(Generic[A]):
         return self.effect.objects.added if self.effect else {}
 
     @property
-    def view(self) -> Repository:
-        """The repository as it will be, for reading."""
+    def view(self) -> Any:
+        """The `Repository` as it will be, for reading."""
         assert self.open_view is not None
         return self.open_view()
 

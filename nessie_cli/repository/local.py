@@ -2,41 +2,269 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from msgspec import structs
 
+from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
+from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.cache import Layered
-from nessie_cli.kernel.forms import Id
-from nessie_cli.model import CommitResult, Problem
-from nessie_cli.repository.base import Check
-from nessie_cli.repository.changes import (
-    AssignReference,
-    Change,
-    Commit,
-    CreateReference,
-    DeleteReference,
-    Merge,
-    PutSettings,
-    RenameReference,
-    Transplant,
+from nessie_cli.kernel.chunker import PARAMETERS
+from nessie_cli.kernel.commit_index import commits_of_key
+from nessie_cli.kernel.commits import from_micros, root_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.objects import Decoded
+from nessie_cli.model import (
+    ChangedKey,
+    CommitMeta,
+    CommitResult,
+    Content,
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyRange,
+    LogEntry,
+    Problem,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    RepositoryConfig,
 )
+from nessie_cli.model.progress import with_progress
+from nessie_cli.repository import reading
+from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository, describe_settings
+from nessie_cli.repository.changes import Change, Revision
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.local_reading import LocalReading
+from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writing import Decoded, Plan, Planned, commit_all
-from nessie_cli.store.base import StoredObject
+from nessie_cli.repository.verbs import verb_of
+from nessie_cli.repository.writing import DecodedObjects, Plan, Planned, commit_all
+from nessie_cli.store.base import STORE_FORMAT, Store, StoredObject, StoredReference, View
 from nessie_cli.store.overlay import Overlay
 
+if TYPE_CHECKING:
+    from nessie_cli.kernel.ancestry import AncestryIndex
+    from nessie_cli.repository.survey import Survey
+
 A = TypeVar("A")
+DEFAULT_BRANCH = ".default-branch"
+CREATED = ".created"
+TREE = ".tree"
+"""Settings that the repository sets itself."""
+
+_FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
+"""References whose metadata are looked up together: few at first, so that a listing begins soon."""
 
 
-class LocalRepository(LocalReading):
-    """A `Repository` over a `Store`."""
+def _ids(hashes: Collection[str]) -> set[Id]:
+    return {bytes.fromhex(hash_) for hash_ in hashes}
+
+
+def _hex(ids: Iterable[Id]) -> set[str]:
+    return {id_.hex() for id_ in ids}
+
+
+class LocalRepository(Repository):
+    """A `Repository` over a `Store`. Long verbs are in modules named for them."""
+
+    def __init__(self, store: Store, context: Context) -> None:
+        self._store = store
+        settings = store.settings().values
+        if DEFAULT_BRANCH not in settings:
+            raise StoreNotFound(f"store {store.url}: its creation was interrupted. Hint: create it again to finish it", store.url)
+        if settings.get(TREE, PARAMETERS) != PARAMETERS:
+            raise UnsupportedFormat(f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})")
+        self.default_branch = settings[DEFAULT_BRANCH]
+        self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put))
+
+    def _use(self, snapshot: Snapshot) -> None:
+        """Read through a snapshot."""
+        self._snapshot = snapshot
+        self._at = snapshot.context
+        self._view = snapshot.view
+        self._objects = snapshot.objects
+        self._revisions = snapshot.revisions
+        vars(self).pop("_survey", None)
+
+    @property
+    def url(self) -> str:
+        """Where the store is."""
+        return self._store.url
+
+    # -- references --------------------------------------------------------------------------------------------------------------
+
+    def config(self) -> RepositoryConfig:
+        """See `Repository`."""
+        settings = self._view.settings().values
+        created = settings.get(CREATED)
+        return RepositoryConfig(self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(settings))
+
+    def resolve(self, revision: Revision) -> Reference:
+        """See `Repository`."""
+        return self._revisions.resolve(revision)
+
+    def _commit_id(self, revision: Revision) -> Id:
+        return bytes.fromhex(self._revisions.resolve(revision).hash)
+
+    def reference(self, name: str, *, metadata: bool = False) -> Reference:
+        """See `Repository`."""
+        found = as_reference(self._revisions.reference(name))
+        return self._with_metadata([found])[0] if metadata else found
+
+    def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
+        return self._survey.with_metadata(references, as_reference(self._default()))
+
+    def _default(self) -> StoredReference:
+        default = self._view.reference(self.default_branch)
+        if default is None:
+            raise InvalidInput("Could not find default branch")
+        return default
+
+    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+        """See `Repository`."""
+        kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
+        first = self._view.reference(start) if start and len(kinds) > 1 else None
+        if first is not None and first.kind == ReferenceType.TAG:
+            kinds = [ReferenceType.TAG]
+        for index, kind in enumerate(kinds):
+            found = map(as_reference, self._view.references(kind, prefix, start if index == 0 else ""))
+            if not metadata:
+                yield from found
+            for batch in reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ():
+                yield from self._described(batch)
+
+    def _described(self, batch: list[Reference]) -> Iterable[Reference]:
+        try:
+            return self._with_metadata(batch)
+        except DamagedObject:
+            # One by one, so that those before the damaged one are listed.
+            return (self._with_metadata([reference])[0] for reference in batch)
+
+    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+        """See `Repository`."""
+        return reading.reflog(self._objects, self._view, name, limit)
+
+    # -- reading -----------------------------------------------------------------------------------------------------------------
+
+    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        first = self._commit_id(start)
+        last = self._revisions.commit_id(until) if until else None
+        walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
+        for id_, commit in with_progress(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+            if id_ == last:
+                return
+
+    def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
+        """How many commits lie along first parents, if the progress of a walk along them is reported."""
+        return self._objects.commit(commit).height if self._at.progress is not None and not all_parents and commit != NO_COMMIT else None
+
+    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        excluded = [self._commit_id(revision) for revision in exclude]
+        for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
+    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+        """See `Repository`."""
+        for id_, commit in commits_of_key(self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)):
+            yield reading.log_entry(self._objects, id_, commit, operations=operations)
+
+    def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
+        """See `Repository`; merges, commits on a key and those until a time are found without reading the commits between."""
+        from nessie_cli.repository.filtered_log import LogSource, filtered_log
+
+        source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
+        starts = [found.target for found in self._view.references()] if walk.start is None else [self._commit_id(walk.start)]
+        exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
+        return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
+
+    def _times(self, ids: Collection[Id]) -> dict[Id, int]:
+        return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
+
+    def commit_at(self, revision: Revision) -> LogEntry:
+        """See `Repository`."""
+        id_ = self._commit_id(revision)
+        return reading.log_entry(self._objects, id_, reading.existing_commit(self._objects, id_), operations=True)
+
+    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+        """See `Repository`."""
+        id_ = self._commit_id(at)
+        count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
+        return iter(with_progress(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
+
+    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+        """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
+        return reading.divisions(self._objects, self._commit_id(at), most, prefix)
+
+    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+        """See `Repository`."""
+        return reading.contents(self._objects, self._commit_id(at), keys)
+
+    def content(self, at: Revision, key: ContentKey) -> Content:
+        """See `Repository`."""
+        reference = self.resolve(at)
+        found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
+        if key not in found:
+            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+        return found[key]
+
+    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+        """See `Repository`."""
+        return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
+
+    def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
+        """See `Repository`. Cost: one or two nodes for a commit of one operation, else O(operations · log keys)."""
+        return reading.changed_keys(self._objects, self._objects.commit(bytes.fromhex(commit.hash)))
+
+    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+        """See `Repository`."""
+        return reading.last_change(self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key))
+
+    def merge_base(self, a: Revision, b: Revision) -> str:
+        """See `Repository`."""
+        from nessie_cli.kernel.fast_paths import near_merge_base
+
+        objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
+        near = near_merge_base(objects, self._view.find_indexed, *ids)
+        return (history.merge_base(objects, *ids) if near is None else near).hex()
+
+    @property
+    def _ancestry(self) -> AncestryIndex:
+        return self._snapshot.ancestry
+
+    def _descends(self, ancestor: Id, commit: Id) -> bool:
+        return self._ancestry.is_ancestor(ancestor, commit)
+
+    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+        """See `Repository`."""
+        return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
+
+    @cached_property
+    def _survey(self) -> Survey:
+        from nessie_cli.repository.survey import Survey
+
+        return Survey(self._objects, lambda: self._ancestry, self._at.notes)
+
+    def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
+        """See `Repository`; O(log commits) round trips for all of them, more with many merges."""
+        return _hex(self._survey.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
+
+    def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
+        """See `Repository`; O(log commits) round trips for all of them, more if it was merged often."""
+        return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
+
+    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+        """See `Repository`."""
+        return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
 
     knows_callers: ClassVar[bool] = True
 
@@ -44,7 +272,7 @@ class LocalRepository(LocalReading):
         """See `Repository`."""
         return self._copy(self._view, self._snapshot.cache, who)
 
-    def _copy(self, view: Any, cache: Any, who: str) -> Self:
+    def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, who=who)
         snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put)
@@ -55,7 +283,7 @@ class LocalRepository(LocalReading):
         other._use(snapshot)  # noqa: SLF001 - a copy of this class
         return other
 
-    def _over(self, overlay: Overlay | None, decoded: Decoded) -> Self:
+    def _over(self, overlay: Overlay | None, decoded: DecodedObjects) -> Self:
         """This repository as it will be with the writes of an overlay; `decoded` are their nodes and commits."""
         if overlay is None:
             return self
@@ -65,7 +293,7 @@ class LocalRepository(LocalReading):
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
-        draft = _verb(change)(self._snapshot, change, submission or Submission())
+        draft = verb_of(change)(self._snapshot, change, submission or Submission())
         draft.open_view = partial(self._as_drafted, draft)
         return draft
 
@@ -110,7 +338,7 @@ class LocalRepository(LocalReading):
             raise found
         return found
 
-    def _keep(self, decoded: Decoded) -> None:
+    def _keep(self, decoded: DecodedObjects) -> None:
         put = self._snapshot.cache.put
         for id_, found in decoded.items():
             put(id_, found)
@@ -147,35 +375,3 @@ class LocalRepository(LocalReading):
     def close(self) -> None:
         """See `Repository`."""
         self._store.close()
-
-
-Verb = Callable[[Snapshot, Any, Submission], Draft[Any]]
-
-
-def _verb(change: Change) -> Verb:
-    """The function that drafts a change. Its module is loaded when it is first needed."""
-    if isinstance(change, Commit):
-        from nessie_cli.repository.commits import commit
-
-        return commit
-    if isinstance(change, Merge):
-        from nessie_cli.repository.merges import merge
-
-        return merge
-    if isinstance(change, Transplant):
-        from nessie_cli.repository.transplants import transplant
-
-        return transplant
-    if isinstance(change, PutSettings):
-        from nessie_cli.repository.settings import put_settings
-
-        return put_settings
-    from nessie_cli.repository import references
-
-    verbs: Mapping[type, Verb] = {
-        CreateReference: references.create,
-        AssignReference: references.assign,
-        RenameReference: references.rename,
-        DeleteReference: references.delete,
-    }
-    return verbs[type(change)]

@@ -13,8 +13,7 @@ from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType, check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.local import LocalRepository
-from nessie_cli.repository.local_reading import CREATED, DEFAULT_BRANCH, TREE
+from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.repository.notes import NoNotes, Notes
 from nessie_cli.store.base import Move, Request, Store, Write
 from nessie_cli.store.opening import create_store, open_store

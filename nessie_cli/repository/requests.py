@@ -7,7 +7,6 @@ records with it who used it, a digest of the change, and the moves from which a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct, msgpack, structs
@@ -108,12 +107,12 @@ def digest(change: Change) -> bytes:
     if isinstance(change, Merge):
         spec = parse(change.source) if isinstance(change.source, str) else change.source
         change = structs.replace(change, source=spec.name or str(change.source))
-    return sha256(_encode((type(change).__name__, change))).digest()[:_DIGEST]
+    return _hasher((type(change).__name__, change)).digest()[:_DIGEST]
 
 
 def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
     """The digest of a commit: of where it goes, its metadata and its operations in their order."""
-    hasher = sha256(_encode(("Commit", branch, about)))
+    hasher = _hasher(("Commit", branch, about))
     for item in batch.changes.items():
         hasher.update(_encode(item))
     return hasher.digest()[:_DIGEST]
@@ -126,6 +125,13 @@ def recorded(view: View, request: Request) -> Recorded:
     rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
     moves = tuple(RecordedMove(move.name, move.kind, move.before, move.after) for move in rows)
     return Recorded(rows[-1].operation if rows else "", moves)
+
+
+def _hasher(first: Any) -> Any:
+    # hashlib loads OpenSSL; only writes with a request id need it.
+    from hashlib import sha256
+
+    return sha256(_encode(first))
 
 
 def reused(request: Request, caller: str, digest_: bytes) -> Callable[[], NessieError] | None:

@@ -24,7 +24,7 @@ MOST_TRIES = 50
 
 A = TypeVar("A")
 R_contra = TypeVar("R_contra", contravariant=True)
-Decoded = Mapping[Id, Node | Commit]
+DecodedObjects = Mapping[Id, Node | Commit]
 
 
 class Planned(Struct, Generic[A], frozen=True):
@@ -46,7 +46,7 @@ def planned(draft: Draft[A]) -> Planned[A]:
 class Round:
     """Plans that are drafted on one state and committed together."""
 
-    def __init__(self, store: Store, on: Callable[[Overlay | None, Decoded], Any]) -> None:
+    def __init__(self, store: Store, on: Callable[[Overlay | None, DecodedObjects], Any]) -> None:
         self._store = store
         self._on = on
         self._overlay: Overlay | None = None
@@ -72,7 +72,7 @@ class Round:
             self._overlay.add(self._newest.write)
             self._decoded.update(self._newest.decoded)
 
-    def commit(self, lease: str, keep: Callable[[Decoded], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def commit(self, lease: str, keep: Callable[[DecodedObjects], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
         drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
         try:
@@ -81,7 +81,7 @@ class Round:
             return self._failed(error), []
         return self._decided(outcomes, keep)
 
-    def _decided(self, outcomes: Sequence[Outcome], keep: Callable[[Decoded], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def _decided(self, outcomes: Sequence[Outcome], keep: Callable[[DecodedObjects], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         answers: dict[int, Any] = {}
         again: list[tuple[int, Stale | None]] = []
         remaining = iter(outcomes)
@@ -124,8 +124,8 @@ def _answer(found: Planned[Any] | Exception) -> Any:
 
 def commit_all(
     store: Store,
-    on: Callable[[Overlay | None, Decoded], Any],
-    keep: Callable[[Decoded], None],
+    on: Callable[[Overlay | None, DecodedObjects], Any],
+    keep: Callable[[DecodedObjects], None],
     plans: Sequence[Plan[Any, A]],
     *,
     fair: bool = True,
