@@ -8,7 +8,8 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
 from nessie_cli.server.guarded import require_config
-from nessie_cli.wire.encode import encode_config
+from nessie_cli.wire import rest
+from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
 SETTING = "repository-config.{}"
@@ -17,7 +18,7 @@ SETTING = "repository-config.{}"
 
 def get_config(call: Call) -> Answer:
     """What clients ask first."""
-    return Answer(encode_config(call.repository.config()) | announcement(call))
+    return Answer(encode(rest.Configuration, call.repository.config()) | announcement(call))
 
 
 def get_repository_config(call: Call) -> Answer:

@@ -1,31 +1,32 @@
-"""JSON Schemas of everything that travels: requests as the guards take them, answers as `encode` and `encode_v1` write them.
+"""JSON Schemas of the shapes: for the OpenAPI document (`components`) and for the command line (`definitions`).
 
-They describe; they check nothing at run time. The OpenAPI document is made of them, and tests hold real answers against them.
+They describe and check nothing at run time. Tests hold real answers against them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from inspect import getdoc
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
-from nessie_cli.model import ConflictType, MergeBehavior
-from nessie_cli.wire import bodies, guards, repository_config
+from nessie_cli.model import MergeBehavior
+from nessie_cli.wire import bodies, guards, repository_config, rest, shapes
 from nessie_cli.wire.encode import Json
+from nessie_cli.wire.shape import OneOf, Shape, alternatives, attributes, constant, without_null
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
-NUMBER: Json = {"type": "integer"}
-FLAG: Json = {"type": "boolean"}
 INSTANT: Json = {"type": "string", "format": "date-time"}
 HASH: Json = {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
 SPEC: Json = {"type": "string", "pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
-"""A hash with relative parts behind it."""
+"""A hash with relative parts after it."""
 NAME: Json = {"type": "string", "pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
 
 
 def ref(name: str) -> Json:
-    """A named schema."""
+    """A reference to a component of the OpenAPI document."""
     return {"$ref": PREFIX + name}
 
 
@@ -39,18 +40,70 @@ def many(schema: Json) -> Json:
     return {"type": "array", "items": schema}
 
 
-def texts(schema: Json | None = None) -> Json:
-    """A map of texts to values."""
-    return {"type": "object", "additionalProperties": schema or TEXT}
+# -- from the definitions of shapes -----------------------------------------------------------------
+
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
+_INLINE = (shapes.ForeignType, shapes.Int32, shapes.Int64)
+"""Scalar types without a definition of their own."""
 
 
-def record(required: Json, optional: Json | None = None) -> Json:
-    """An object with these attributes and no others."""
-    return {"type": "object", "properties": required | (optional or {}), "required": list(required), "additionalProperties": False}
+def is_named(kind: Any) -> bool:
+    """Whether a type has a name of its own: a shape, or a scalar with a meaning."""
+    return isinstance(kind, type) and kind not in _INLINE and (issubclass(kind, Shape | OneOf) or kind.__module__ == shapes.__name__)
 
 
-def _page(name: str, item: Json, **more: Json) -> Json:
-    return record({"hasMore": FLAG, "token": maybe(TEXT), name: many(item)} | more)
+def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
+    """The schema of a type; `refer` gives that of a named type."""
+    if is_named(kind):
+        return refer(kind)
+    inner, nullable = without_null(kind)
+    if nullable and inner is not None:
+        return maybe(schema_of(inner, refer))
+    if found := alternatives(kind):
+        return {"anyOf": [schema_of(one, refer) for one in found]}
+    if get_origin(kind) is list:
+        return {"items": schema_of(get_args(kind)[0], refer), "type": "array"}
+    if get_origin(kind) is dict:
+        return {"additionalProperties": schema_of(get_args(kind)[1], refer), "type": "object"}
+    return _scalar(kind)
+
+
+def _scalar(kind: Any) -> Json:
+    """The schema of a scalar type."""
+    if fixed := constant(kind):
+        return {"type": "null"} if fixed[0] is None else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind)), "type": "string"}
+    return {**getattr(kind, "schema", {}), "type": next(name for one, name in _TYPES.items() if issubclass(kind, one))}
+
+
+def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
+    """The definition of a named type."""
+    if issubclass(kind, OneOf):
+        return {"anyOf": [refer(one) for one in kind.shapes]}
+    found: Json = {"description": getdoc(kind)}
+    if not issubclass(kind, Shape):
+        return dict(sorted((found | _scalar(kind)).items()))
+    if kind.is_open:
+        found["additionalProperties"] = True
+    found["properties"] = {one.name: schema_of(one.type, refer) for one in attributes(kind)}
+    found["required"] = [one.name for one in attributes(kind) if not one.optional]
+    return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
+
+
+def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
+    """The definitions of named types and of all that they refer to, by their names."""
+    found: dict[str, Json] = {}
+
+    def refer(kind: Any) -> Json:
+        if kind.__name__ not in found:
+            found[kind.__name__] = {}
+            found[kind.__name__] = definition(kind, refer)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+
+    for kind in kinds:
+        refer(kind)
+    return found
 
 
 # -- requests: from the guards ------------------------------------------------------------------------------------------------------------
@@ -102,7 +155,7 @@ def _requests() -> dict[str, Json]:
         "ContentKey": _of_guard(guards.KeyGuard, elements={**many({"type": "string", "minLength": 1, "maxLength": 500}), "maxItems": 20}),
         "CommitMetaRequest": _of_guard(guards.CommitMetaGuard, authorTime=maybe(INSTANT)),
         "Operation": {"oneOf": [_typed("PUT", put), _typed("DELETE", keyed), _typed("UNCHANGED", keyed)]},
-        "Operations": record({"commitMeta": ref("CommitMetaRequest"), "operations": {**many(ref("Operation")), "minItems": 1}}),
+        "Operations": _object(commitMeta=ref("CommitMetaRequest"), operations={**many(ref("Operation")), "minItems": 1}),
         "MergeKeyBehavior": _of_guard(
             bodies.BehaviorGuard,
             key=ref("ContentKey"),
@@ -113,7 +166,7 @@ def _requests() -> dict[str, Json]:
         "Merge": _without(_of_guard(bodies.MergeGuard, commitMeta=maybe(ref("CommitMetaRequest")), **shared), *bodies.MISSPELT),
         "Transplant": _without(_of_guard(bodies.TransplantGuard, **shared), *bodies.MISSPELT),
         "GetMultipleContentsRequest": _of_guard(bodies.KeysGuard, requestedKeys={**many(ref("ContentKey")), "minItems": 1}),
-        "UpdateRepositoryConfigRequest": record({"config": ref("GarbageCollectorConfig")}),
+        "UpdateRepositoryConfigRequest": _object(config=ref("GarbageCollectorConfig")),
         "GarbageCollectorConfig": _typed(repository_config.GARBAGE_COLLECTOR, _of_guard(repository_config.GarbageCollectorGuard)),
         "NamespaceUpdate": _of_guard(bodies.NamespaceUpdateGuard),
     }
@@ -123,156 +176,72 @@ def _named_reference() -> Json:
     return {"type": "object", "properties": {"name": NAME, "hash": maybe(SPEC)}, "required": ["name"]}
 
 
+def _object(**required: Json) -> Json:
+    """An object with these attributes and no others."""
+    return {"type": "object", "properties": required, "required": list(required), "additionalProperties": False}
+
+
 def _without(schema: Json, *names: str) -> Json:
     return {**schema, "properties": {name: value for name, value in schema["properties"].items() if name not in names}}
 
 
-# -- answers ------------------------------------------------------------------------------------------------------------------------------
+# -- components of the OpenAPI document ---------------------------------------------------------------
+
+_NAMES: Mapping[type, str] = {
+    shapes.BareCommit: "CommitResponse",
+    shapes.BareConflict: "Conflict",
+    shapes.BareDiffEntry: "DiffEntry",
+    shapes.BareEntry: "Entry",
+    shapes.BareLogEntry: "LogEntry",
+    shapes.BareMerge: "MergeResponse",
+    shapes.BareMergeDetail: "MergeDetail",
+    shapes.Content: "AnyContent",
+    shapes.FoundContent: "ContentResponse",
+    shapes.Key: "ContentKey",
+    shapes.SingleReference: "SingleReferenceResponse",
+    rest.BareError: "NessieError",
+    rest.Configuration: "NessieConfiguration",
+    rest.ConfigurationV1: "NessieConfigurationV1",
+    rest.DiffPage: "DiffResponse",
+    rest.DiffPageV1: "DiffResponseV1",
+    rest.EntryPage: "EntriesResponse",
+    rest.EntryPageV1: "EntriesResponseV1",
+    rest.FoundContents: "GetMultipleContentsResponse",
+    rest.FoundContentsV1: "GetMultipleContentsResponseV1",
+    rest.LogPage: "LogResponse",
+    rest.LogPageV1: "LogResponseV1",
+    rest.MergeV1: "MergeResponseV1",
+    rest.NamespacesV1: "NamespacesResponse",
+    rest.PreviousRepositoryConfig: "UpdateRepositoryConfigResponse",
+    rest.ReferenceHistory: "ReferenceHistoryResponse",
+    rest.ReferencePage: "ReferencesResponse",
+    rest.ReferencePageV1: "ReferencesResponseV1",
+    rest.RepositoryConfigs: "RepositoryConfigResponse",
+}
+"""The shapes that have the names of the Nessie specification in the OpenAPI document."""
 
 
-def _metadata(commit_meta: str) -> Json:
-    return record(
-        {
-            "numCommitsAhead": maybe(NUMBER),
-            "numCommitsBehind": maybe(NUMBER),
-            "commitMetaOfHEAD": maybe(ref(commit_meta)),
-            "commonAncestorHash": maybe(HASH),
-            "numTotalCommits": maybe(NUMBER),
-        }
-    )
+def _answers(given: Mapping[str, Json]) -> dict[str, Json]:
+    """The components of all answers; those that are `given` as requests are referred to and stay as they are."""
+    found: dict[str, Json] = {"AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]}}
 
+    def refer(kind: Any) -> Json:
+        if not issubclass(kind, Shape | OneOf):
+            return _scalar(kind)
+        name = _NAMES.get(kind, kind.__name__)
+        if name not in found and name not in given:
+            found[name] = {}
+            found[name] = {key: value for key, value in definition(kind, refer).items() if key != "title"}
+            if issubclass(kind, Shape):
+                found[name]["additionalProperties"] = False
+        return ref(name)
 
-def _reference(metadata: str) -> Json:
-    named = {"name": NAME, "hash": maybe(HASH)}
-    kinds = [record({"type": {"const": kind}} | named, {"metadata": maybe(ref(metadata))}) for kind in ("BRANCH", "TAG")]
-    return {"oneOf": [*kinds, record({"type": {"const": "DETACHED"}, "hash": HASH})]}
-
-
-def _merge_answer(detail: str, more: Json | None = None) -> Json:
-    return record(
-        {
-            "wasApplied": FLAG,
-            "wasSuccessful": FLAG,
-            "resultantTargetHash": maybe(HASH),
-            "commonAncestor": maybe(HASH),
-            "targetBranch": TEXT,
-            "effectiveTargetHash": maybe(HASH),
-            "expectedHash": maybe(HASH),
-            "details": many(ref(detail)),
-        }
-        | (more or {})
-    )
-
-
-def _answers() -> dict[str, Json]:
-    key, content = ref("ContentKey"), ref("AnyContent")
-    behavior = {"enum": [str(one) for one in MergeBehavior]}
-    keyed_content = record({"key": key, "content": content})
-    put = {"type": {"const": "PUT"}, "key": key, "content": content}
-    delete = record({"type": {"const": "DELETE"}, "key": key})
-    state = record({"commitHash": HASH, "commitConsistency": TEXT, "meta": maybe(ref("CommitMeta"))})
-    configs = record({}, {"configs": many(ref("GarbageCollectorConfig"))})
-    return {
-        "AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]},
-        "CommitMeta": record(
-            {
-                "hash": maybe(HASH),
-                "committer": maybe(TEXT),
-                "authors": many(TEXT),
-                "allSignedOffBy": many(TEXT),
-                "message": TEXT,
-                "commitTime": maybe(INSTANT),
-                "authorTime": maybe(INSTANT),
-            },
-            {"allProperties": texts(many(TEXT)), "parentCommitHashes": many(HASH)},
-        ),
-        "ReferenceMetadata": _metadata("CommitMeta"),
-        "Reference": _reference("ReferenceMetadata"),
-        "SingleReferenceResponse": record({"reference": ref("Reference")}),
-        "ReferencesResponse": _page("references", ref("Reference")),
-        "LogEntry": record(
-            {
-                "commitMeta": ref("CommitMeta"),
-                "parentCommitHash": HASH,
-                "operations": maybe(many({"oneOf": [record(put | {"documentation": {"type": "null"}}), delete]})),
-            }
-        ),
-        "LogResponse": _page("logEntries", ref("LogEntry")),
-        "Entry": record({"type": TEXT, "name": key, "contentId": TEXT, "content": maybe(content)}),
-        "EntriesResponse": _page("entries", ref("Entry"), effectiveReference=ref("Reference")),
-        "DiffEntry": record({"key": key, "from": maybe(content), "to": maybe(content)}),
-        "DiffResponse": _page("diffs", ref("DiffEntry"), effectiveFromReference=ref("Reference"), effectiveToReference=ref("Reference")),
-        "ContentResponse": record({"content": content, "effectiveReference": ref("Reference")}),
-        "GetMultipleContentsResponse": record({"contents": many(keyed_content), "effectiveReference": ref("Reference")}),
-        "CommitResponse": record({"targetBranch": ref("Reference"), "addedContents": maybe(many(record({"key": key, "contentId": TEXT})))}),
-        "Conflict": record({"conflictType": {"enum": [str(one) for one in ConflictType]}, "key": maybe(key), "message": TEXT}),
-        "MergeDetail": record({"key": key, "mergeBehavior": behavior}, {"conflict": maybe(ref("Conflict"))}),
-        "MergeResponse": _merge_answer("MergeDetail"),
-        "ReferenceHistoryResponse": record({"reference": ref("Reference"), "current": state, "previous": many(state), "commitLogConsistency": TEXT}),
-        "RepositoryConfigResponse": configs,
-        "UpdateRepositoryConfigResponse": record({"previous": maybe(ref("GarbageCollectorConfig"))}),
-        "NessieConfiguration": record(
-            {
-                "defaultBranch": TEXT,
-                "minSupportedApiVersion": NUMBER,
-                "maxSupportedApiVersion": NUMBER,
-                "actualApiVersion": NUMBER,
-                "specVersion": TEXT,
-                "noAncestorHash": HASH,
-            },
-            {"repositoryCreationTimestamp": INSTANT, "oldestPossibleCommitTimestamp": INSTANT},
-        ),
-        "NessieError": _error(),
-    }
-
-
-def _error() -> Json:
-    conflicts = record({"type": {"const": "REFERENCE_CONFLICTS"}, "conflicts": many(ref("Conflict"))})
-    key = record({"type": {"const": "CONTENT_KEY"}, "contentKey": ref("ContentKey")})
-    return record(
-        {"status": NUMBER, "reason": TEXT, "message": TEXT, "errorCode": TEXT, "serverStackTrace": {"type": "null"}},
-        {"errorDetails": {"oneOf": [conflicts, key]}},
-    )
-
-
-def _answers_v1() -> dict[str, Json]:
-    key, content = ref("ContentKey"), ref("AnyContent")
-    put = record({"type": {"const": "PUT"}, "key": key, "content": content, "expectedContent": {"type": "null"}})
-    delete = record({"type": {"const": "DELETE"}, "key": key})
-    meta = {
-        "properties": texts(),
-        "hash": maybe(HASH),
-        "committer": maybe(TEXT),
-        "message": TEXT,
-        "commitTime": maybe(INSTANT),
-        "authorTime": maybe(INSTANT),
-        "author": maybe(TEXT),
-        "signedOffBy": maybe(TEXT),
-    }
-    detail = {
-        "key": key,
-        "mergeBehavior": {"enum": [str(one) for one in MergeBehavior]},
-        "conflictType": {"enum": ["NONE", "UNRESOLVABLE"]},
-        "sourceCommits": many(TEXT),
-        "targetCommits": many(TEXT),
-    }
-    entry = {"commitMeta": ref("CommitMetaV1"), "parentCommitHash": HASH, "operations": maybe(many({"oneOf": [put, delete]}))}
-    return {
-        "CommitMetaV1": record(meta),
-        "ReferenceMetadataV1": _metadata("CommitMetaV1"),
-        "ReferenceV1": _reference("ReferenceMetadataV1"),
-        "ReferencesResponseV1": _page("references", ref("ReferenceV1")),
-        "LogResponseV1": _page("logEntries", record(entry)),
-        "EntriesResponseV1": _page("entries", record({"type": TEXT, "name": key})),
-        "DiffResponseV1": _page("diffs", ref("DiffEntry")),
-        "GetMultipleContentsResponseV1": record({"contents": many(record({"key": key, "content": content}))}),
-        "MergeDetailV1": record(detail),
-        "MergeResponseV1": _merge_answer("MergeDetailV1", {"sourceCommits": many(TEXT), "targetCommits": {"type": "null"}}),
-        "NamespacesResponse": record({"namespaces": many(content)}),
-        "NessieConfigurationV1": record({"defaultBranch": TEXT, "maxSupportedApiVersion": NUMBER}),
-    }
+    for kind in _NAMES:
+        refer(kind)
+    return found
 
 
 def schemas() -> dict[str, Json]:
-    """Every schema by its name."""
-    return _requests() | _answers() | _answers_v1()
+    """Every component by its name."""
+    requests = _requests()
+    return requests | _answers(requests)

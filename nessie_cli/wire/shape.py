@@ -1,0 +1,125 @@
+"""How a shape of JSON is defined: a class whose annotations are its attributes, in the order they are sent.
+
+`shapes` holds the definitions. Encoders (`encode`), validation (`guards`) and JSON Schemas (`schemas`)
+are derived from them. The classes are never instantiated: they describe the JSON of the values in
+`model`. This module loads nothing heavy, because every command encodes something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+T = TypeVar("T")
+
+_MAY_BE_MISSING = "may be missing"
+NotRequired = Annotated[T, _MAY_BE_MISSING]
+"""An attribute that is left out if it has no value: null, or an empty list or map."""
+
+
+class Shape:
+    """An object of JSON. A trailing underscore is not part of an attribute's name (`from_`)."""
+
+    is_open: ClassVar[bool] = False
+    """Whether attributes may follow that the shape does not list."""
+
+
+class OneOf:
+    """One of several shapes; the attribute `type` tells which."""
+
+    shapes: ClassVar[tuple[type[Shape], ...]]
+
+
+class _Source(Struct):
+    """Where the value of an attribute comes from."""
+
+    of: str | Callable[[Any], Any]
+
+
+def of(source: str | Callable[[Any], Any]) -> Any:
+    """The source of an attribute: the name of a field, or a function of the value.
+
+    Without it, the field has the attribute's name in snake case.
+    """
+    return _Source(source)
+
+
+class Attribute(Struct, frozen=True):
+    """One attribute of a shape: its name in JSON, its source, its type, and whether it may be missing."""
+
+    name: str
+    source: str | Callable[[Any], Any]
+    type: Any
+    optional: bool
+
+    @property
+    def field(self) -> str:
+        """The name of the field in Python."""
+        return self.source if isinstance(self.source, str) else snake(self.name)
+
+
+@cache
+def attributes(shape: type[Shape]) -> tuple[Attribute, ...]:
+    """The attributes of a shape, those of its base classes first."""
+    hints = get_type_hints(shape, include_extras=True)
+    return tuple(_attribute(shape, name, hints[name]) for name in dict.fromkeys(_names(shape)))
+
+
+def _names(shape: type) -> Iterator[str]:
+    for base in shape.__bases__:
+        if issubclass(base, Shape) and base is not Shape:
+            yield from _names(base)
+    yield from shape.__annotations__
+
+
+def _attribute(shape: type[Shape], name: str, hint: Any) -> Attribute:
+    optional = get_origin(hint) is Annotated and _MAY_BE_MISSING in hint.__metadata__
+    source = getattr(shape, name, None)
+    json_name = name.rstrip("_")
+    return Attribute(
+        json_name,
+        source.of if isinstance(source, _Source) else snake(json_name),
+        hint.__origin__ if optional else hint,
+        optional,
+    )
+
+
+def snake(name: str) -> str:
+    """A camel-case name in snake case."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+# -- types of attributes ----------------------------------------------------------------------------
+
+
+def without_null(kind: Any) -> tuple[Any, bool]:
+    """A type without null, and whether it allows null. The type is None if nothing else is left."""
+    if kind is NoneType:
+        return None, True
+    if get_origin(kind) in (Union, UnionType):
+        kinds = tuple(one for one in get_args(kind) if one is not NoneType)
+        return (kinds[0] if len(kinds) == 1 else Union[kinds]), len(kinds) < len(get_args(kind))  # noqa: UP007 - made of a tuple
+    return kind, False
+
+
+def alternatives(kind: Any) -> tuple[Any, ...]:
+    """The types that a union consists of; an empty tuple for any other type."""
+    if isinstance(kind, type) and issubclass(kind, OneOf):
+        return kind.shapes
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+
+
+def constant(kind: Any) -> tuple[Any, ...]:
+    """The only value of a type, in a tuple; an empty tuple if it has several."""
+    if kind is NoneType:
+        return (None,)
+    return get_args(kind) if get_origin(kind) is Literal and len(get_args(kind)) == 1 else ()
+
+
+def scalar_schema(kind: Any) -> Mapping[str, Any]:
+    """What a named scalar type demands, in JSON Schema's words."""
+    return getattr(kind, "schema", {})
