@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from msgspec import structs
-from pydantic import Field
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, MergeBehavior, ReferenceType, check_reference_name
-from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, object_with_type
-from nessie_cli.wire.guards import Guard, JsonObject, TextMap, Texts, check
+from nessie_cli.wire import requests
+from nessie_cli.wire.decode import checked_key, decode_commit_meta, decode_content_value, object_with_type
+from nessie_cli.wire.guards import JsonObject, check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
 from nessie_cli.wire.leniency import is_lenient
 
@@ -25,9 +25,6 @@ _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
     "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
 )
-MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
-"""Flags as the original's examples write them, and what their names are."""
-
 _DEFAULT_BRANCH = "-"
 """Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
 
@@ -71,60 +68,6 @@ class TransplantBody:
     follow_renames: bool = False
 
 
-# -- guards -------------------------------------------------------------------------------------------------------------------------------
-
-
-class _ReferenceGuard(Guard):
-    name: str | None = None
-    hash: str | None = None
-
-
-class BehaviorGuard(Guard):
-    """What is to happen to one key."""
-
-    key: Any
-    merge_behavior: str
-    expected_target_content: JsonObject | None = None
-    resolved_content: JsonObject | None = None
-
-
-class _MergeTransplantGuard(Guard):
-    """What merge and transplant share. The flags have two spellings: the one that is sent, and the one of the original's examples."""
-
-    from_ref_name: str
-    message: Annotated[str, Field(min_length=1)] | None = None
-    key_merge_modes: list[Any] | None = None
-    default_key_merge_mode: str | None = None
-    is_dry_run: bool | None = None
-    dry_run: bool | None = None
-    is_fetch_additional_info: bool | None = None
-    fetch_additional_info: bool | None = None
-    is_return_conflict_as_result: bool | None = None
-    return_conflict_as_result: bool | None = None
-    follow_renames: bool | None = None
-    allow_unrelated_histories: bool | None = None
-
-
-class MergeGuard(_MergeTransplantGuard):
-    """A merge."""
-
-    from_hash: str | None = None
-    commit_meta: JsonObject | None = None
-
-
-class TransplantGuard(_MergeTransplantGuard):
-    """A transplant."""
-
-    hashes_to_transplant: Annotated[list[str], Field(min_length=1)]
-    commit_meta: JsonObject | None = None
-
-
-class KeysGuard(Guard):
-    """Keys whose contents are asked for."""
-
-    requested_keys: Annotated[list[Any], Field(min_length=1)]
-
-
 # -- decoding -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +76,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
     name = object_with_type(data, path, ReferenceType)
     if name not in ReferenceType.__members__:
         raise fault(join(path, "type"), f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})")
-    guard = check(_ReferenceGuard, data, path)
+    guard: Any = check(guard_of(requests.LooseReference), data, path)
     hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
     if name == ReferenceType.DETACHED:
         if hash_ is None:
@@ -146,7 +89,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
 
 def decode_merge(data: Any) -> MergeBody:
     """The body of a merge."""
-    guard = check(MergeGuard, data, "")
+    guard: Any = check(guard_of(requests.Merge), data, "")
     return MergeBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
@@ -162,7 +105,7 @@ def decode_merge(data: Any) -> MergeBody:
 
 def decode_transplant(data: Any) -> TransplantBody:
     """The body of a transplant."""
-    guard = check(TransplantGuard, data, "")
+    guard: Any = check(guard_of(requests.Transplant), data, "")
     return TransplantBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
@@ -178,18 +121,18 @@ def decode_transplant(data: Any) -> TransplantBody:
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
     """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
-    keys = check(KeysGuard, data, "").requested_keys
-    return [decode_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(keys)]
+    guard: Any = check(guard_of(requests.RequestedKeys), data, "")
+    return [checked_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(guard.requested_keys)]
 
 
-def _merge_meta(guard: MergeGuard) -> CommitMeta | None:
+def _merge_meta(guard: Any) -> CommitMeta | None:
     if guard.commit_meta is None:
         return None if guard.message is None else CommitMeta(guard.message)
     meta = decode_commit_meta(guard.commit_meta)
     return meta if meta.message or guard.message is None else structs.replace(meta, message=guard.message)
 
 
-def _behaviors(guard: _MergeTransplantGuard) -> tuple[KeyBehavior, ...]:
+def _behaviors(guard: Any) -> tuple[KeyBehavior, ...]:
     found: dict[ContentKey, KeyBehavior] = {}
     for index, item in enumerate(guard.key_merge_modes or ()):
         path = join("keyMergeModes", index)
@@ -200,10 +143,9 @@ def _behaviors(guard: _MergeTransplantGuard) -> tuple[KeyBehavior, ...]:
     return tuple(found.values())
 
 
-def _key_behavior(data: Any, path: str) -> KeyBehavior:
-    guard = check(BehaviorGuard, data, path)
+def _key_behavior(guard: Any, path: str) -> KeyBehavior:
     return KeyBehavior(
-        decode_key(guard.key, join(path, "key")),
+        checked_key(guard.key, join(path, "key")),
         _behavior(guard.merge_behavior, join(path, "mergeBehavior")),
         _content(guard.expected_target_content, join(path, "expectedTargetContent")),
         _content(guard.resolved_content, join(path, "resolvedContent")),
@@ -237,14 +179,7 @@ def _well_formed_hash(text: str, path: str) -> str:
     return text
 
 
-class NamespaceUpdateGuard(Guard):
-    """What changes in the properties of a namespace."""
-
-    property_updates: TextMap = Field(default_factory=dict)
-    property_removals: Texts = ()
-
-
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
     """The body that changes a namespace's properties: what is set, and what is removed."""
-    guard = check(NamespaceUpdateGuard, data, "")
+    guard: Any = check(guard_of(requests.NamespaceUpdate), data, "")
     return guard.property_updates, frozenset(guard.property_removals)

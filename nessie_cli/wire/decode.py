@@ -24,13 +24,17 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.model.progress import Progress, told
-from nessie_cli.wire.guards import CONTENT_GUARDS, CommitMetaGuard, ContentGuard, KeyGuard, KeyOperationGuard, PutGuard, check
+from nessie_cli.wire import requests, shapes
+from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 
 MAX_DEPTH = 50
 """How deeply the attributes of a content of an unknown type may be nested; they are stored and copied as they are."""
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+_CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
+_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, requests.Put, shapes.LoggedDelete, requests.CommitMeta))
+# Made once: a large commit looks them up for every operation.
 _SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
 
 
@@ -51,10 +55,11 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
 
 def decode_key(data: Any, path: str = "key", *, allow_empty: bool = False) -> ContentKey:
     """A content key; one without elements names nothing, and only `allow_empty` lets it pass."""
-    return _key(check(KeyGuard, data, path), path, allow_empty=allow_empty)
+    return checked_key(check(_KEY, data, path), path, allow_empty=allow_empty)
 
 
-def _key(guard: KeyGuard, path: str, *, allow_empty: bool = False) -> ContentKey:
+def checked_key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
+    """The key of a model that pydantic has filled."""
     if not guard.elements and not allow_empty:
         raise fault(path, "Content key must not be empty")
     try:
@@ -66,9 +71,8 @@ def _key(guard: KeyGuard, path: str, *, allow_empty: bool = False) -> ContentKey
 def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
     """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
     name = object_with_type(data, path, CONTENT_TYPES)
-    guard = CONTENT_GUARDS.get(name)
-    if guard is not None:
-        attributes = check(guard, data, path).__dict__
+    if name in _CONTENTS:
+        attributes = check(_CONTENTS[name], data, path).__dict__
         try:
             return CONTENT_TYPES[name](**attributes)
         except InvalidInput as error:
@@ -81,7 +85,7 @@ def decode_content_value(data: Any, path: str = "content", *, allow_unknown: boo
 
 
 def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
-    content_id = check(ContentGuard, data, path).id
+    content_id = check(guard_of(requests.ForeignContent), data, path).__dict__["id"]
     attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
     if _depth(attributes) > MAX_DEPTH:
         raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
@@ -99,10 +103,10 @@ def _depth(value: Any) -> int:
 
 
 def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
-    guard = check(PutGuard, data, path)
+    guard: Any = check(_PUT, data, path)
     expected = guard.expected_content
     return Put(
-        _key(guard.key, join(path, "key")),
+        checked_key(guard.key, join(path, "key")),
         decode_content_value(guard.content, join(path, "content"), allow_unknown=allow_unknown),
         None if expected is None else decode_content_value(expected, join(path, "expectedContent"), allow_unknown=allow_unknown),
     )
@@ -110,7 +114,8 @@ def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
 
 def _of_key(operation: type[Delete | Unchanged]) -> Callable[..., Operation]:
     def decode(data: Any, path: str, *, allow_unknown: bool) -> Operation:  # noqa: ARG001 - one signature for all operations
-        return operation(_key(check(KeyOperationGuard, data, path).key, join(path, "key")))
+        guard: Any = check(_OF_KEY, data, path)
+        return operation(checked_key(guard.key, join(path, "key")))
 
     return decode
 
@@ -145,7 +150,7 @@ def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
 
     An unknown attribute is refused, and so are those that the server sets, in the original's words (reference 7.3).
     """
-    guard = check(CommitMetaGuard, data, path)
+    guard: Any = check(_META, data, path)
     for field, words in _SERVER_SETS:
         if getattr(guard, field) not in (None, []):
             raise InvalidInput(f"Cannot set the {words} on the client side. It is set by the server.")

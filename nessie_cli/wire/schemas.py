@@ -9,20 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import getdoc
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
-
-from nessie_cli.model import MergeBehavior
-from nessie_cli.wire import bodies, guards, repository_config, rest, shapes
+from nessie_cli.wire import guards, requests, rest, shapes
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.shape import OneOf, Shape, alternatives, attributes, constant, without_null
+from nessie_cli.wire.shape import Attribute, OneOf, Shape, alternatives, attributes, constant, without_null
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
-INSTANT: Json = {"type": "string", "format": "date-time"}
 HASH: Json = {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
-SPEC: Json = {"type": "string", "pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
-"""A hash with relative parts after it."""
-NAME: Json = {"type": "string", "pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
 
 
 def ref(name: str) -> Json:
@@ -35,11 +28,6 @@ def maybe(schema: Json) -> Json:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def many(schema: Json) -> Json:
-    """A list."""
-    return {"type": "array", "items": schema}
-
-
 # -- from the definitions of shapes -----------------------------------------------------------------
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
@@ -49,7 +37,11 @@ _INLINE = (shapes.ForeignType, shapes.Int32, shapes.Int64)
 
 def is_named(kind: Any) -> bool:
     """Whether a type has a name of its own: a shape, or a scalar with a meaning."""
-    return isinstance(kind, type) and kind not in _INLINE and (issubclass(kind, Shape | OneOf) or kind.__module__ == shapes.__name__)
+    return (
+        isinstance(kind, type)
+        and kind not in _INLINE
+        and (issubclass(kind, Shape | OneOf) or kind.__module__ in (shapes.__name__, requests.__name__))
+    )
 
 
 def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
@@ -69,7 +61,9 @@ def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
 
 
 def _scalar(kind: Any) -> Json:
-    """The schema of a scalar type."""
+    """The schema of a scalar type, or of any value."""
+    if kind is Any:
+        return {}
     if fixed := constant(kind):
         return {"type": "null"} if fixed[0] is None else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
     if get_origin(kind) is Literal:
@@ -106,86 +100,63 @@ def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
     return found
 
 
-# -- requests: from the guards ------------------------------------------------------------------------------------------------------------
-
-
-def _of_guard(guard: type[BaseModel], **overrides: Json) -> Json:
-    """The schema of a guard, without the titles that repeat the names, with some attributes described better than their guard can."""
-    schema = guard.model_json_schema()
-    schema.pop("title", None)
-    schema.pop("description", None)
-    definitions = schema.pop("$defs", {})
-    schema["properties"] = {name: overrides.get(name) or _without_titles(value, definitions) for name, value in schema["properties"].items()}
-    return schema
-
-
-def _without_titles(value: Any, definitions: Json) -> Any:
-    if isinstance(value, list):
-        return [_without_titles(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "$ref" in value:
-        return _without_titles(definitions[value["$ref"].rpartition("/")[2]], definitions)
-    return {name: _without_titles(item, definitions) for name, item in value.items() if name not in ("title", "description", "default")}
-
-
-def _typed(name: str, schema: Json) -> Json:
-    """One alternative of a union: the attribute `type` says which."""
-    schema = {**schema, "properties": {"type": {"const": name}, **schema["properties"]}}
-    schema["required"] = ["type", *schema.get("required", [])]
-    return schema
-
-
-def _requests() -> dict[str, Json]:
-    contents = {f"{name}_CONTENT": _typed(name, _of_guard(guard)) for name, guard in guards.CONTENT_GUARDS.items()}
-    put = _of_guard(guards.PutGuard, key=ref("ContentKey"), content=ref("Content"), expectedContent=maybe(ref("Content")))
-    keyed = _of_guard(guards.KeyOperationGuard, key=ref("ContentKey"))
-    behavior = {"enum": [str(one) for one in MergeBehavior]}
-    modes = many(ref("MergeKeyBehavior"))
-    shared = {"fromRefName": NAME, "keyMergeModes": maybe(modes), "defaultKeyMergeMode": maybe(behavior)}
-    return {
-        **contents,
-        "Content": {"oneOf": [ref(name) for name in contents]},
-        "ReferenceRequest": {
-            "oneOf": [
-                *(_typed(kind, _named_reference()) for kind in ("BRANCH", "TAG")),
-                _typed("DETACHED", {"type": "object", "properties": {"hash": SPEC}, "required": ["hash"]}),
-            ]
-        },
-        "ContentKey": _of_guard(guards.KeyGuard, elements={**many({"type": "string", "minLength": 1, "maxLength": 500}), "maxItems": 20}),
-        "CommitMetaRequest": _of_guard(guards.CommitMetaGuard, authorTime=maybe(INSTANT)),
-        "Operation": {"oneOf": [_typed("PUT", put), _typed("DELETE", keyed), _typed("UNCHANGED", keyed)]},
-        "Operations": _object(commitMeta=ref("CommitMetaRequest"), operations={**many(ref("Operation")), "minItems": 1}),
-        "MergeKeyBehavior": _of_guard(
-            bodies.BehaviorGuard,
-            key=ref("ContentKey"),
-            mergeBehavior=behavior,
-            expectedTargetContent=maybe(ref("Content")),
-            resolvedContent=maybe(ref("Content")),
-        ),
-        "Merge": _without(_of_guard(bodies.MergeGuard, commitMeta=maybe(ref("CommitMetaRequest")), **shared), *bodies.MISSPELT),
-        "Transplant": _without(_of_guard(bodies.TransplantGuard, **shared), *bodies.MISSPELT),
-        "GetMultipleContentsRequest": _of_guard(bodies.KeysGuard, requestedKeys={**many(ref("ContentKey")), "minItems": 1}),
-        "UpdateRepositoryConfigRequest": _object(config=ref("GarbageCollectorConfig")),
-        "GarbageCollectorConfig": _typed(repository_config.GARBAGE_COLLECTOR, _of_guard(repository_config.GarbageCollectorGuard)),
-        "NamespaceUpdate": _of_guard(bodies.NamespaceUpdateGuard),
-    }
-
-
-def _named_reference() -> Json:
-    return {"type": "object", "properties": {"name": NAME, "hash": maybe(SPEC)}, "required": ["name"]}
-
-
-def _object(**required: Json) -> Json:
-    """An object with these attributes and no others."""
-    return {"type": "object", "properties": required, "required": list(required), "additionalProperties": False}
-
-
-def _without(schema: Json, *names: str) -> Json:
-    return {**schema, "properties": {name: value for name, value in schema["properties"].items() if name not in names}}
-
-
 # -- components of the OpenAPI document ---------------------------------------------------------------
+
+_REQUESTS: Mapping[str, Any] = {
+    **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
+    "CommitMetaRequest": requests.CommitMeta,
+    "Operation": requests.Operation,
+    "Operations": requests.Operations,
+    "ReferenceRequest": requests.Reference,
+    "MergeKeyBehavior": requests.MergeKeyBehavior,
+    "Merge": requests.Merge,
+    "Transplant": requests.Transplant,
+    "GetMultipleContentsRequest": requests.RequestedKeys,
+    "UpdateRepositoryConfigRequest": requests.RepositoryConfigUpdate,
+    "GarbageCollectorConfig": rest.GarbageCollectorConfig,
+    "NamespaceUpdate": requests.NamespaceUpdate,
+}
+"""The shapes of request bodies by their names in the OpenAPI document."""
+
+
+def _request_components() -> dict[str, Json]:
+    """The components of all requests."""
+    elements = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 500}, "maxItems": 20}
+    names = {shape: name for name, shape in _REQUESTS.items()} | {shapes.Key: "ContentKey", shapes.Content: "Content"}
+
+    def refer(kind: Any) -> Json:
+        if kind in names:
+            return ref(names[kind])
+        if issubclass(kind, OneOf):
+            return {"anyOf": [refer(one) for one in kind.shapes]}
+        return _request(kind, refer) if issubclass(kind, Shape) else _scalar(kind)
+
+    contents = {"oneOf": [ref(f"{name}_CONTENT") for name in shapes.CONTENTS]}
+    found = {name: _request(shape, refer) if issubclass(shape, Shape) else definition(shape, refer) for name, shape in _REQUESTS.items()}
+    return found | {"Content": contents, "ContentKey": {"type": "object", "properties": {"elements": elements}}}
+
+
+def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
+    """The schema of an object in a request, with the same attributes required as by its model."""
+    known = [one for one in attributes(shape) if one.name not in requests.MISSPELT]
+    fields = guards.guard_of(shape).model_fields
+    body: Json = {
+        "description": getdoc(shape),
+        "properties": {one.name: _request_attribute(one, refer) for one in known},
+        "required": [one.name for one in known if constant(one.type) or fields[one.field].is_required()],
+        "type": "object",
+    }
+    return body | ({"additionalProperties": False} if shape.rejects_unknown else {})
+
+
+def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
+    """The schema of an attribute in a request, which may be null if it may be missing."""
+    kind, nullable = without_null(one.type)
+    schema = schema_of(kind, refer)
+    if one.filled:
+        schema = schema | {"minItems" if "items" in schema else "minLength": 1}
+    return maybe(schema) if schema and (nullable or one.optional) else schema
+
 
 _NAMES: Mapping[type, str] = {
     shapes.BareCommit: "CommitResponse",
@@ -243,5 +214,5 @@ def _answers(given: Mapping[str, Json]) -> dict[str, Json]:
 
 def schemas() -> dict[str, Json]:
     """Every component by its name."""
-    requests = _requests()
-    return requests | _answers(requests)
+    found = _request_components()
+    return found | _answers(found)

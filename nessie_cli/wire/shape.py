@@ -7,7 +7,7 @@ are derived from them. The classes are never instantiated: they describe the JSO
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,16 +16,22 @@ from msgspec import Struct
 
 T = TypeVar("T")
 
-_MAY_BE_MISSING = "may be missing"
+_MAY_BE_MISSING, _NOT_EMPTY = "may be missing", "not empty"
 NotRequired = Annotated[T, _MAY_BE_MISSING]
 """An attribute that is left out if it has no value: null, or an empty list or map."""
+
+Filled = Annotated[T, _NOT_EMPTY]
+"""An attribute of a request that must not be empty."""
 
 
 class Shape:
     """An object of JSON. A trailing underscore is not part of an attribute's name (`from_`)."""
 
     is_open: ClassVar[bool] = False
-    """Whether attributes may follow that the shape does not list."""
+    """Whether answers have attributes that the shape does not list."""
+
+    rejects_unknown: ClassVar[bool] = False
+    """Whether a request with attributes that the shape does not list is refused."""
 
 
 class OneOf:
@@ -49,12 +55,13 @@ def of(source: str | Callable[[Any], Any]) -> Any:
 
 
 class Attribute(Struct, frozen=True):
-    """One attribute of a shape: its name in JSON, its source, its type, and whether it may be missing."""
+    """One attribute of a shape: its name in JSON, its source, its type, and whether it may be missing or empty."""
 
     name: str
     source: str | Callable[[Any], Any]
     type: Any
     optional: bool
+    filled: bool
 
     @property
     def field(self) -> str:
@@ -77,14 +84,15 @@ def _names(shape: type) -> Iterator[str]:
 
 
 def _attribute(shape: type[Shape], name: str, hint: Any) -> Attribute:
-    optional = get_origin(hint) is Annotated and _MAY_BE_MISSING in hint.__metadata__
+    marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     source = getattr(shape, name, None)
     json_name = name.rstrip("_")
     return Attribute(
         json_name,
         source.of if isinstance(source, _Source) else snake(json_name),
-        hint.__origin__ if optional else hint,
-        optional,
+        hint.__origin__ if marks else hint,
+        _MAY_BE_MISSING in marks,
+        _NOT_EMPTY in marks,
     )
 
 
@@ -106,6 +114,11 @@ def without_null(kind: Any) -> tuple[Any, bool]:
     return kind, False
 
 
+def is_shape(kind: Any) -> bool:
+    """Whether a type is an object of JSON."""
+    return isinstance(kind, type) and issubclass(kind, Shape)
+
+
 def alternatives(kind: Any) -> tuple[Any, ...]:
     """The types that a union consists of; an empty tuple for any other type."""
     if isinstance(kind, type) and issubclass(kind, OneOf):
@@ -118,8 +131,3 @@ def constant(kind: Any) -> tuple[Any, ...]:
     if kind is NoneType:
         return (None,)
     return get_args(kind) if get_origin(kind) is Literal and len(get_args(kind)) == 1 else ()
-
-
-def scalar_schema(kind: Any) -> Mapping[str, Any]:
-    """What a named scalar type demands, in JSON Schema's words."""
-    return getattr(kind, "schema", {})

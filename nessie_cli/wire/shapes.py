@@ -9,7 +9,7 @@ never renamed or removed.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from nessie_cli.model import CONTENT_TYPES, ConflictType
 from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
@@ -176,7 +176,7 @@ class Content(OneOf):
     shapes = (IcebergTable, IcebergView, DeltaLakeTable, Namespace, Udf, ForeignContent)
 
 
-CONTENTS: dict[str, type[Shape]] = {
+CONTENTS: dict[str, Any] = {
     "ICEBERG_TABLE": IcebergTable,
     "ICEBERG_VIEW": IcebergView,
     "DELTA_LAKE_TABLE": DeltaLakeTable,

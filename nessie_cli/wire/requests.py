@@ -1,0 +1,182 @@
+"""The shapes of request bodies, in so far as they are no answers as well.
+
+`guards` derives their validation, `schemas` their description in the OpenAPI document.
+"""
+# ruff: noqa: N815 (attributes of JSON)
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from nessie_cli.wire import shapes
+from nessie_cli.wire.rest import GarbageCollectorConfig
+from nessie_cli.wire.shape import Filled, NotRequired, OneOf, Shape
+from nessie_cli.wire.shapes import Behavior, Content, Key
+
+
+class ReferenceName(str):
+    """The name of a reference; `-` stands for the default branch."""
+
+    __slots__ = ()
+    schema: ClassVar = {"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
+
+
+class HashSpec(str):
+    """A hash with relative parts after it."""
+
+    __slots__ = ()
+    schema: ClassVar = {"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
+
+
+class Time(str):
+    """An ISO instant with `Z` or an offset."""
+
+    __slots__ = ()
+    schema: ClassVar = {"format": "date-time"}
+
+
+class CommitMeta(Shape):
+    """The metadata of a new commit, by singular or plural names. The server sets the last four attributes."""
+
+    rejects_unknown = True
+    message: str
+    author: str | None
+    authors: list[str] | None
+    signedOffBy: str | None
+    allSignedOffBy: list[str] | None
+    authorTime: Time | None
+    properties: dict[str, str] | None
+    allProperties: dict[str, list[str]] | None
+    hash: NotRequired[Any]
+    committer: NotRequired[Any]
+    commitTime: NotRequired[Any]
+    parentCommitHashes: NotRequired[Any]
+
+
+class Put(Shape):
+    """A Put. `metadata` and `documentation` are checked and not kept."""
+
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    expectedContent: Content | None
+    metadata: list[dict[str, Any]] | None
+    documentation: dict[str, Any] | None
+
+
+class ForeignContent(Shape):
+    """The only attribute that is checked in a content of a type that this version does not know."""
+
+    id: str | None
+
+
+class Operation(OneOf):
+    """An operation."""
+
+    shapes = (Put, shapes.LoggedDelete, shapes.Unchanged)
+
+
+class Operations(Shape):
+    """A commit."""
+
+    commitMeta: CommitMeta
+    operations: Filled[list[Operation]]
+
+
+class NamedReference(Shape):
+    """A branch or tag."""
+
+    type: Literal["BRANCH", "TAG"]
+    name: ReferenceName
+    hash: HashSpec | None
+
+
+class DetachedReference(Shape):
+    """A commit that was named without a reference."""
+
+    type: Literal["DETACHED"]
+    hash: HashSpec
+
+
+class LooseReference(Shape):
+    """What any reference in a request may have, checked before its type is considered."""
+
+    name: str | None
+    hash: str | None
+
+
+class Reference(OneOf):
+    """A reference in a request."""
+
+    shapes = (NamedReference, DetachedReference)
+
+
+class MergeKeyBehavior(Shape):
+    """What happens to one key of a merge."""
+
+    key: Key
+    mergeBehavior: Behavior
+    expectedTargetContent: Content | None
+    resolvedContent: Content | None
+
+
+class _MergeOrTransplant(Shape):
+    """The common attributes of a merge and a transplant.
+
+    Three flags have two spellings: the one that clients send, and the one of the original's examples.
+    """
+
+    fromRefName: ReferenceName
+    message: NotRequired[Filled[str]]
+    keyMergeModes: list[MergeKeyBehavior] | None
+    defaultKeyMergeMode: Behavior | None
+    isDryRun: bool | None
+    dryRun: bool | None
+    isFetchAdditionalInfo: bool | None
+    fetchAdditionalInfo: bool | None
+    isReturnConflictAsResult: bool | None
+    returnConflictAsResult: bool | None
+    followRenames: bool | None
+    allowUnrelatedHistories: bool | None
+    commitMeta: CommitMeta | None
+
+
+class Merge(_MergeOrTransplant):
+    """A merge."""
+
+    fromHash: HashSpec | None
+
+
+class Transplant(_MergeOrTransplant):
+    """A transplant."""
+
+    hashesToTransplant: Filled[list[HashSpec]]
+
+
+MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
+"""Flags as the original's examples write them, and their names."""
+
+
+class RequestedKeys(Shape):
+    """Keys whose contents are requested."""
+
+    requestedKeys: Filled[list[Key]]
+
+
+class NamespaceUpdate(Shape):
+    """What changes in the properties of a namespace."""
+
+    propertyUpdates: dict[str, str]
+    propertyRemovals: list[str]
+
+
+class RepositoryConfig(OneOf):
+    """A configuration object."""
+
+    shapes = (GarbageCollectorConfig,)
+
+
+class RepositoryConfigUpdate(Shape):
+    """A configuration object to be stored."""
+
+    config: RepositoryConfig
