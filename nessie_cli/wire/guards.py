@@ -45,7 +45,7 @@ def guard_of(shape: Any) -> type[Guard]:
 
 @cache
 def answer_guard(shape: Any, *needed: str) -> type[Guard]:
-    """The model of a shape in an answer of any server: attributes that are not `needed` may be missing or null.
+    """The model of a shape in an answer of any server: attributes that are not `needed` may be missing.
 
     Shapes within it remain JSON.
     """
@@ -96,11 +96,9 @@ def _answer_field(one: Attribute, *, needed: bool) -> Any:
     kind, nullable = without_null(one.type)
     checked = _checked(kind, nested=False)
     empty = None if nullable else _EMPTY.get(checked)
-    if needed:
-        return (checked | None if nullable else checked), Field(alias=one.name)
-    if empty is None:
-        return checked | None, Field(None, alias=one.name)
-    return Annotated[checked, BeforeValidator(lambda value: empty if value is None else value)], Field(empty, alias=one.name)
+    if nullable or (empty is None and not needed):
+        checked = checked | None
+    return checked, Field(... if needed else empty, alias=one.name)
 
 
 def _checked(kind: Any, *, nested: bool = True) -> Any:
@@ -109,7 +107,9 @@ def _checked(kind: Any, *, nested: bool = True) -> Any:
     Only that it is an object if it is one of several shapes, if its faults name its attributes, or unless `nested`.
     """
     if get_origin(kind) is list:
-        return list[_checked(get_args(kind)[0], nested=nested)]  # type: ignore[misc]
+        item = _checked(get_args(kind)[0], nested=nested)
+        # Values hold tuples, which pydantic makes of lists if it is not strict; the items stay strict.
+        return list[item] if nested else Annotated[tuple[item, ...], Field(strict=False)]  # type: ignore[valid-type]
     if get_origin(kind) is dict:
         return dict[str, _checked(get_args(kind)[1], nested=nested)]  # type: ignore[misc]
     if alternatives(kind) or is_shape(kind):
