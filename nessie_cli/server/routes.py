@@ -31,7 +31,7 @@ _ON_REF = Param("hashOnRef", "string", "the commit to read at, relative parts be
 
 def _v1_config(call: Call) -> Answer:
     """What old clients ask first."""
-    return Answer(encode(rest.ConfigurationV1, call.repository.config()))
+    return Answer(encode(rest.NessieConfigurationV1, call.repository.config()))
 
 
 V2 = (

@@ -18,7 +18,7 @@ from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
 from nessie_cli.wire.bodies import decode_requested_keys
 from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
-from nessie_cli.wire.rest import EntryV1, FoundContentsV1, LogEntryV1
+from nessie_cli.wire.rest import EntryV1, GetMultipleContentsResponseV1, LogEntryV1
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -108,7 +108,7 @@ def post_contents(call: Call) -> Answer:
     wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(assembled(FoundContentsV1, contents=found.items()))
+    return Answer(assembled(GetMultipleContentsResponseV1, contents=found.items()))
 
 
 def get_diff(call: Call) -> Answer:

@@ -52,7 +52,7 @@ def post_merge(call: Call) -> Answer:
     """One merge."""
     target, body = target_and_body(call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge)
     _check_kept(call, False, "Merge operations only support squashed now.")
-    return Answer(encode(rest.MergeV1, merge(call, target, body, None)))
+    return Answer(encode(rest.MergeResponseV1, merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
@@ -60,4 +60,4 @@ def post_transplant(call: Call) -> Answer:
     target, body = target_and_body(call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant)
     _check_kept(call, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
-    return Answer(encode(rest.MergeV1, transplant(call, target, body, CommitMeta(message) if message else None)))
+    return Answer(encode(rest.MergeResponseV1, transplant(call, target, body, CommitMeta(message) if message else None)))

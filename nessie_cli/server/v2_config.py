@@ -18,7 +18,7 @@ SETTING = "repository-config.{}"
 
 def get_config(call: Call) -> Answer:
     """What clients ask first."""
-    return Answer(encode(rest.Configuration, call.repository.config()) | announcement(call))
+    return Answer(encode(rest.NessieConfiguration, call.repository.config()) | announcement(call))
 
 
 def get_repository_config(call: Call) -> Answer:

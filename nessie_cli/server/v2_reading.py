@@ -102,7 +102,7 @@ def post_contents(call: Call) -> Answer:
 def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
     at = _at(call)
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(assembled(rest.FoundContents, contents=found.items(), effective_reference=at))
+    return Answer(assembled(rest.GetMultipleContentsResponse, contents=found.items(), effective_reference=at))
 
 
 # -- recent changes -----------------------------------------------------------------------------------------------------------------------

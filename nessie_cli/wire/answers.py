@@ -217,7 +217,7 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
 
 def decode_recent_changes(data: Any) -> list[ReflogEntry]:
     """The former hashes of a reference, newest first. Who moved it and how is not on the wire: only who made the commits, and when."""
-    found = _fields(rest.ReferenceHistory, data, "", "reference")
+    found = _fields(rest.ReferenceHistoryResponse, data, "", "reference")
     reference = decode_reference(found["reference"])
     states = [
         _fields(rest.ReferenceState, state, "previous", "commitHash") for state in (found["current"], *(found["previous"] or ())) if state is not None

@@ -121,7 +121,7 @@ def decode_transplant(data: Any) -> TransplantBody:
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
     """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
-    guard: Any = check(guard_of(requests.RequestedKeys), data, "")
+    guard: Any = check(guard_of(requests.GetMultipleContentsRequest), data, "")
     return [checked_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(guard.requested_keys)]
 
 

@@ -33,7 +33,7 @@ MAX_DEPTH = 50
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
-_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, requests.Put, shapes.LoggedDelete, requests.CommitMeta))
+_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, requests.Put, shapes.LoggedDelete, requests.CommitMetaRequest))
 # Made once: a large commit looks them up for every operation.
 _SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
 

@@ -228,7 +228,7 @@ def encode_single_reference(reference: Reference) -> Json:
 
 def encode_content_response(content: Content, effective: Reference) -> Json:
     """One content."""
-    return assembled(shapes.FoundContent, content=content, effective_reference=effective)
+    return assembled(shapes.ContentResponse, content=content, effective_reference=effective)
 
 
 def encode_commit_result(result: CommitResult) -> Json:

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from nessie_cli.wire.json_text import describe, fault, join
 from nessie_cli.wire.leniency import coerce, is_lenient
-from nessie_cli.wire.shape import Attribute, alternatives, attributes, constant, is_shape, without_null
+from nessie_cli.wire.shape import SCALARS, Attribute, alternatives, attributes, constant, is_shape, plain, without_null
 
 JsonObject = dict[str, Any]
 
@@ -114,12 +114,10 @@ def _checked(kind: Any, *, nested: bool = True) -> Any:
         return dict[str, _checked(get_args(kind)[1], nested=nested)]  # type: ignore[misc]
     if alternatives(kind) or is_shape(kind):
         return guard_of(kind) if nested and is_shape(kind) and not kind.rejects_unknown else JsonObject
-    if get_origin(kind) is Literal or not isinstance(kind, type):
-        return str if get_origin(kind) is Literal else Any
-    bounds = getattr(kind, "schema", {})
+    bounds = SCALARS.get(kind, {})
     if "maximum" in bounds:
         return Annotated[int, Field(ge=bounds["minimum"], le=bounds["maximum"])]
-    return next((one for one in (bool, int, str) if issubclass(kind, one)), kind)
+    return str if get_origin(kind) is Literal else Any if kind is None else plain(kind)
 
 
 # -- faults -------------------------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.requests import RepositoryConfigUpdate
+from nessie_cli.wire.requests import UpdateRepositoryConfigRequest
 from nessie_cli.wire.rest import GarbageCollectorConfig
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
@@ -29,7 +29,7 @@ _NANOS = 10**9
 
 def decode_repository_config(data: Any) -> tuple[str, Json]:
     """The type and the object of `{"config": {"type": ...}}`, without attributes that have no value."""
-    config = check(guard_of(RepositoryConfigUpdate), data, "").__dict__["config"]
+    config = check(guard_of(UpdateRepositoryConfigRequest), data, "").__dict__["config"]
     name = object_with_type(config, "config", TYPE_NAMES)
     if name not in TYPE_NAMES:
         raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")

@@ -6,36 +6,26 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NewType
 
 from nessie_cli.wire import shapes
 from nessie_cli.wire.rest import GarbageCollectorConfig
-from nessie_cli.wire.shape import Filled, NotRequired, OneOf, Shape
+from nessie_cli.wire.shape import SCALARS, Filled, NotRequired, OneOf, Shape
 from nessie_cli.wire.shapes import Behavior, Content, Key
 
+ReferenceName = NewType("ReferenceName", str)
+HashSpec = NewType("HashSpec", str)
+"""A hash with relative parts after it."""
+Time = NewType("Time", str)
 
-class ReferenceName(str):
-    """The name of a reference; `-` stands for the default branch."""
-
-    __slots__ = ()
-    schema: ClassVar = {"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
-
-
-class HashSpec(str):
-    """A hash with relative parts after it."""
-
-    __slots__ = ()
-    schema: ClassVar = {"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
+SCALARS |= {
+    ReferenceName: {"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"},
+    HashSpec: {"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"},
+    Time: {"format": "date-time"},
+}
 
 
-class Time(str):
-    """An ISO instant with `Z` or an offset."""
-
-    __slots__ = ()
-    schema: ClassVar = {"format": "date-time"}
-
-
-class CommitMeta(Shape):
+class CommitMetaRequest(Shape):
     """The metadata of a new commit, by singular or plural names. The server sets the last four attributes."""
 
     rejects_unknown = True
@@ -79,7 +69,7 @@ class Operation(OneOf):
 class Operations(Shape):
     """A commit."""
 
-    commitMeta: CommitMeta
+    commitMeta: CommitMetaRequest
     operations: Filled[list[Operation]]
 
 
@@ -105,7 +95,7 @@ class LooseReference(Shape):
     hash: str | None
 
 
-class Reference(OneOf):
+class ReferenceRequest(OneOf):
     """A reference in a request."""
 
     shapes = (NamedReference, DetachedReference)
@@ -138,7 +128,7 @@ class _MergeOrTransplant(Shape):
     returnConflictAsResult: bool | None
     followRenames: bool | None
     allowUnrelatedHistories: bool | None
-    commitMeta: CommitMeta | None
+    commitMeta: CommitMetaRequest | None
 
 
 class Merge(_MergeOrTransplant):
@@ -157,7 +147,7 @@ MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo"
 """Flags as the original's examples write them, and their names."""
 
 
-class RequestedKeys(Shape):
+class GetMultipleContentsRequest(Shape):
     """Keys whose contents are requested."""
 
     requestedKeys: Filled[list[Key]]
@@ -176,7 +166,23 @@ class RepositoryConfig(OneOf):
     shapes = (GarbageCollectorConfig,)
 
 
-class RepositoryConfigUpdate(Shape):
+class UpdateRepositoryConfigRequest(Shape):
     """A configuration object to be stored."""
 
     config: RepositoryConfig
+
+
+BODIES: tuple[Any, ...] = (
+    CommitMetaRequest,
+    Operation,
+    Operations,
+    ReferenceRequest,
+    MergeKeyBehavior,
+    Merge,
+    Transplant,
+    GetMultipleContentsRequest,
+    NamespaceUpdate,
+    UpdateRepositoryConfigRequest,
+    GarbageCollectorConfig,
+)
+"""The shapes with a component of their own in the OpenAPI document."""

@@ -43,26 +43,26 @@ class BarePage(Shape):
     token: str | None
 
 
-class ReferencePage(BarePage):
+class ReferencesResponse(BarePage):
     """A page of references."""
 
     references: list[Reference]
 
 
-class LogPage(BarePage):
+class LogResponse(BarePage):
     """A page of a log."""
 
     logEntries: list[BareLogEntry]
 
 
-class EntryPage(BarePage):
+class EntriesResponse(BarePage):
     """A page of the keys of a state."""
 
     entries: list[BareEntry]
     effectiveReference: Reference
 
 
-class DiffPage(BarePage):
+class DiffResponse(BarePage):
     """A page of the keys whose contents differ."""
 
     diffs: list[BareDiffEntry]
@@ -77,7 +77,7 @@ class ContentOfKey(Shape):
     content: Content = of(itemgetter(1))
 
 
-class FoundContents(Shape):
+class GetMultipleContentsResponse(Shape):
     """Several contents, and the reference they were read from."""
 
     contents: list[ContentOfKey]
@@ -92,7 +92,7 @@ class ReferenceState(Shape):
     meta: CommitMeta | None
 
 
-class ReferenceHistory(Shape):
+class ReferenceHistoryResponse(Shape):
     """The recent commits of a reference."""
 
     reference: Reference
@@ -101,7 +101,7 @@ class ReferenceHistory(Shape):
     commitLogConsistency: str
 
 
-class Configuration(Shape):
+class NessieConfiguration(Shape):
     """The configuration of a server."""
 
     defaultBranch: str
@@ -131,13 +131,13 @@ class GarbageCollectorConfig(Shape):
     expectedFileCountPerContent: NotRequired[Int32]
 
 
-class RepositoryConfigs(Shape):
+class RepositoryConfigResponse(Shape):
     """The configuration objects of a repository."""
 
     configs: NotRequired[list[GarbageCollectorConfig]]
 
 
-class PreviousRepositoryConfig(Shape):
+class UpdateRepositoryConfigResponse(Shape):
     """The configuration object that was replaced."""
 
     previous: GarbageCollectorConfig | None
@@ -150,7 +150,7 @@ class BareConflictDetails(Shape):
     conflicts: list[BareConflict]
 
 
-class BareError(ErrorLine):
+class NessieError(ErrorLine):
     """An error as the REST API reports it."""
 
     errorDetails: NotRequired[BareConflictDetails | KeyDetails]
@@ -222,7 +222,7 @@ class MergeDetailV1(CleanMergeDetail):
     targetCommits: list[str] = of(lambda _: ())
 
 
-class MergeV1(MergeOutcome):
+class MergeResponseV1(MergeOutcome):
     """What a merge or transplant did, with the deprecated attributes that old clients require."""
 
     details: list[MergeDetailV1]
@@ -230,44 +230,48 @@ class MergeV1(MergeOutcome):
     targetCommits: None
 
 
-class ReferencePageV1(BarePage):
+class ReferencesResponseV1(BarePage):
     """A page of references."""
 
     references: list[ReferenceV1]
 
 
-class LogPageV1(BarePage):
+class LogResponseV1(BarePage):
     """A page of a log."""
 
     logEntries: list[LogEntryV1]
 
 
-class EntryPageV1(BarePage):
+class EntriesResponseV1(BarePage):
     """A page of the keys of a state."""
 
     entries: list[EntryV1]
 
 
-class DiffPageV1(BarePage):
+class DiffResponseV1(BarePage):
     """The keys whose contents differ."""
 
     diffs: list[BareDiffEntry]
 
 
-class FoundContentsV1(Shape):
+class GetMultipleContentsResponseV1(Shape):
     """Several contents."""
 
     contents: list[ContentOfKey]
 
 
-class NamespacesV1(Shape):
+class NamespacesResponse(Shape):
     """Several namespaces."""
 
     namespaces: list[Content]
 
 
-class ConfigurationV1(Shape):
+class NessieConfigurationV1(Shape):
     """The configuration of a server; old clients accept nothing more."""
 
     defaultBranch: str
     maxSupportedApiVersion: Literal[2]
+
+
+ANSWERS = [found for found in vars().values() if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__]
+"""All of these shapes."""

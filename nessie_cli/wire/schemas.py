@@ -6,12 +6,12 @@ They describe and check nothing at run time. Tests hold real answers against the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from inspect import getdoc
+from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin
 
 from nessie_cli.wire import guards, requests, rest, shapes
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.shape import Attribute, OneOf, Shape, alternatives, attributes, constant, without_null
+from nessie_cli.wire.shape import SCALARS, Attribute, OneOf, Shape, alternatives, attributes, constant, is_shape, plain, without_null
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
@@ -31,17 +31,11 @@ def maybe(schema: Json) -> Json:
 # -- from the definitions of shapes -----------------------------------------------------------------
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
-_INLINE = (shapes.ForeignType, shapes.Int32, shapes.Int64)
-"""Scalar types without a definition of their own."""
 
 
 def is_named(kind: Any) -> bool:
-    """Whether a type has a name of its own: a shape, or a scalar with a meaning."""
-    return (
-        isinstance(kind, type)
-        and kind not in _INLINE
-        and (issubclass(kind, Shape | OneOf) or kind.__module__ in (shapes.__name__, requests.__name__))
-    )
+    """Whether a type has a definition of its own: a shape, or a scalar with a description."""
+    return "description" in SCALARS.get(kind, {}) or (isinstance(kind, type) and issubclass(kind, Shape | OneOf))
 
 
 def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
@@ -68,16 +62,17 @@ def _scalar(kind: Any) -> Json:
         return {"type": "null"} if fixed[0] is None else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind)), "type": "string"}
-    return {**getattr(kind, "schema", {}), "type": next(name for one, name in _TYPES.items() if issubclass(kind, one))}
+    rules = {name: rule for name, rule in SCALARS.get(kind, {}).items() if name != "description"}
+    return rules | {"type": _TYPES[plain(kind)]}
 
 
 def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
     """The definition of a named type."""
+    if kind in SCALARS:
+        return dict(sorted((SCALARS[kind] | _scalar(kind)).items()))
     if issubclass(kind, OneOf):
         return {"anyOf": [refer(one) for one in kind.shapes]}
-    found: Json = {"description": getdoc(kind)}
-    if not issubclass(kind, Shape):
-        return dict(sorted((found | _scalar(kind)).items()))
+    found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
     if kind.is_open:
         found["additionalProperties"] = True
     found["properties"] = {one.name: schema_of(one.type, refer) for one in attributes(kind)}
@@ -104,19 +99,29 @@ def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
 
 _REQUESTS: Mapping[str, Any] = {
     **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
-    "CommitMetaRequest": requests.CommitMeta,
-    "Operation": requests.Operation,
-    "Operations": requests.Operations,
-    "ReferenceRequest": requests.Reference,
-    "MergeKeyBehavior": requests.MergeKeyBehavior,
-    "Merge": requests.Merge,
-    "Transplant": requests.Transplant,
-    "GetMultipleContentsRequest": requests.RequestedKeys,
-    "UpdateRepositoryConfigRequest": requests.RepositoryConfigUpdate,
-    "GarbageCollectorConfig": rest.GarbageCollectorConfig,
-    "NamespaceUpdate": requests.NamespaceUpdate,
+    **{shape.__name__: shape for shape in requests.BODIES},
 }
-"""The shapes of request bodies by their names in the OpenAPI document."""
+_ANSWERS: Mapping[Any, str] = {
+    shapes.BareCommit: "CommitResponse",
+    shapes.BareConflict: "Conflict",
+    shapes.BareDiffEntry: "DiffEntry",
+    shapes.BareEntry: "Entry",
+    shapes.BareLogEntry: "LogEntry",
+    shapes.BareMerge: "MergeResponse",
+    shapes.BareMergeDetail: "MergeDetail",
+    shapes.Content: "AnyContent",
+    shapes.ContentResponse: "ContentResponse",
+    shapes.Key: "ContentKey",
+    shapes.SingleReference: "SingleReferenceResponse",
+    **{shape: shape.__name__ for shape in rest.ANSWERS},
+}
+"""The shapes whose components have names of the Nessie specification."""
+
+
+def schemas() -> dict[str, Json]:
+    """Every component by its name."""
+    found = _request_components()
+    return found | _answer_components(found)
 
 
 def _request_components() -> dict[str, Json]:
@@ -127,12 +132,12 @@ def _request_components() -> dict[str, Json]:
     def refer(kind: Any) -> Json:
         if kind in names:
             return ref(names[kind])
-        if issubclass(kind, OneOf):
-            return {"anyOf": [refer(one) for one in kind.shapes]}
-        return _request(kind, refer) if issubclass(kind, Shape) else _scalar(kind)
+        if several := alternatives(kind):
+            return {"anyOf": [refer(one) for one in several]}
+        return _request(kind, refer) if is_shape(kind) else _scalar(kind)
 
     contents = {"oneOf": [ref(f"{name}_CONTENT") for name in shapes.CONTENTS]}
-    found = {name: _request(shape, refer) if issubclass(shape, Shape) else definition(shape, refer) for name, shape in _REQUESTS.items()}
+    found = {name: _request(shape, refer) if is_shape(shape) else definition(shape, refer) for name, shape in _REQUESTS.items()}
     return found | {"Content": contents, "ContentKey": {"type": "object", "properties": {"elements": elements}}}
 
 
@@ -141,7 +146,6 @@ def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
     known = [one for one in attributes(shape) if one.name not in requests.MISSPELT]
     fields = guards.guard_of(shape).model_fields
     body: Json = {
-        "description": getdoc(shape),
         "properties": {one.name: _request_attribute(one, refer) for one in known},
         "required": [one.name for one in known if constant(one.type) or fields[one.field].is_required()],
         "type": "object",
@@ -158,61 +162,21 @@ def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
     return maybe(schema) if schema and (nullable or one.optional) else schema
 
 
-_NAMES: Mapping[type, str] = {
-    shapes.BareCommit: "CommitResponse",
-    shapes.BareConflict: "Conflict",
-    shapes.BareDiffEntry: "DiffEntry",
-    shapes.BareEntry: "Entry",
-    shapes.BareLogEntry: "LogEntry",
-    shapes.BareMerge: "MergeResponse",
-    shapes.BareMergeDetail: "MergeDetail",
-    shapes.Content: "AnyContent",
-    shapes.FoundContent: "ContentResponse",
-    shapes.Key: "ContentKey",
-    shapes.SingleReference: "SingleReferenceResponse",
-    rest.BareError: "NessieError",
-    rest.Configuration: "NessieConfiguration",
-    rest.ConfigurationV1: "NessieConfigurationV1",
-    rest.DiffPage: "DiffResponse",
-    rest.DiffPageV1: "DiffResponseV1",
-    rest.EntryPage: "EntriesResponse",
-    rest.EntryPageV1: "EntriesResponseV1",
-    rest.FoundContents: "GetMultipleContentsResponse",
-    rest.FoundContentsV1: "GetMultipleContentsResponseV1",
-    rest.LogPage: "LogResponse",
-    rest.LogPageV1: "LogResponseV1",
-    rest.MergeV1: "MergeResponseV1",
-    rest.NamespacesV1: "NamespacesResponse",
-    rest.PreviousRepositoryConfig: "UpdateRepositoryConfigResponse",
-    rest.ReferenceHistory: "ReferenceHistoryResponse",
-    rest.ReferencePage: "ReferencesResponse",
-    rest.ReferencePageV1: "ReferencesResponseV1",
-    rest.RepositoryConfigs: "RepositoryConfigResponse",
-}
-"""The shapes that have the names of the Nessie specification in the OpenAPI document."""
-
-
-def _answers(given: Mapping[str, Json]) -> dict[str, Json]:
+def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:
     """The components of all answers; those that are `given` as requests are referred to and stay as they are."""
     found: dict[str, Json] = {"AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]}}
 
     def refer(kind: Any) -> Json:
-        if not issubclass(kind, Shape | OneOf):
+        if not (is_shape(kind) or alternatives(kind)):
             return _scalar(kind)
-        name = _NAMES.get(kind, kind.__name__)
+        name = _ANSWERS.get(kind, getattr(kind, "__name__", ""))
         if name not in found and name not in given:
             found[name] = {}
             found[name] = {key: value for key, value in definition(kind, refer).items() if key != "title"}
-            if issubclass(kind, Shape):
+            if is_shape(kind):
                 found[name]["additionalProperties"] = False
         return ref(name)
 
-    for kind in _NAMES:
+    for kind in _ANSWERS:
         refer(kind)
     return found
-
-
-def schemas() -> dict[str, Json]:
-    """Every component by its name."""
-    found = _request_components()
-    return found | _answers(found)

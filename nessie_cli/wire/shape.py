@@ -34,6 +34,10 @@ class Shape:
     """Whether a request with attributes that the shape does not list is refused."""
 
 
+SCALARS: dict[Any, dict[str, Any]] = {}
+"""The rules of scalar types with a meaning, in JSON Schema's words. Those with a description have a definition of their own."""
+
+
 class OneOf:
     """One of several shapes; the attribute `type` tells which."""
 
@@ -112,6 +116,11 @@ def without_null(kind: Any) -> tuple[Any, bool]:
         kinds = tuple(one for one in get_args(kind) if one is not NoneType)
         return (kinds[0] if len(kinds) == 1 else Union[kinds]), len(kinds) < len(get_args(kind))  # noqa: UP007 - made of a tuple
     return kind, False
+
+
+def plain(kind: Any) -> Any:
+    """The Python type of a scalar type."""
+    return getattr(kind, "__supertype__", kind)
 
 
 def is_shape(kind: Any) -> bool:

@@ -9,10 +9,10 @@ never renamed or removed.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NewType
 
 from nessie_cli.model import CONTENT_TYPES, ConflictType
-from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
+from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
 
 REASONS = {
     400: "Bad Request",
@@ -36,64 +36,30 @@ REASONS = {
 # -- scalars ---------------------------------------------------------------------------------------
 
 
-class Hash(str):
-    """The hash of a commit, in full."""
+Hash = NewType("Hash", str)
+Digest = NewType("Digest", str)
+Instant = NewType("Instant", str)
+ContentId = NewType("ContentId", str)
+ConflictKind = NewType("ConflictKind", str)
+ForeignType = NewType("ForeignType", str)
+Count = NewType("Count", int)
+Int32 = NewType("Int32", int)
+Int64 = NewType("Int64", int)
 
-    __slots__ = ()
-    schema: ClassVar = {"pattern": "^[0-9a-f]{64}$"}
-
-
-class Digest(str):
-    """The hash of an object that is not a commit."""
-
-    __slots__ = ()
-    schema: ClassVar = {"pattern": "^[0-9a-f]{64}$"}
-
-
-class Instant(str):
-    """An ISO instant in UTC with no fraction, or with three or six digits of it."""
-
-    __slots__ = ()
-    schema: ClassVar = {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z$"}
-
-
-class ContentId(str):
-    """The identity of a content, kept through renames and merges; usually a UUID."""
-
-    __slots__ = ()
-
-
-class ConflictKind(str):
-    """The kind of a conflict."""
-
-    __slots__ = ()
-    schema: ClassVar = {"enum": [str(kind) for kind in ConflictType]}
-
-
-class ForeignType(str):
-    """The name of a content type that this version does not know."""
-
-    __slots__ = ()
-    schema: ClassVar = {"not": {"enum": sorted(CONTENT_TYPES)}}
-
-
-class Count(int):
-    """How many there are."""
-
-    schema: ClassVar = {"minimum": 0}
-
-
-class Int32(int):
-    """An integer of 32 bits."""
-
-    schema: ClassVar = {"minimum": -(2**31), "maximum": 2**31 - 1}
-
-
-class Int64(int):
-    """An integer of 64 bits."""
-
-    schema: ClassVar = {"minimum": -(2**63), "maximum": 2**63 - 1}
-
+SCALARS |= {
+    Hash: {"description": "The hash of a commit, in full.", "pattern": "^[0-9a-f]{64}$"},
+    Digest: {"description": "The hash of an object that is not a commit.", "pattern": "^[0-9a-f]{64}$"},
+    Instant: {
+        "description": "An ISO instant in UTC with no fraction, or with three or six digits of it.",
+        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z$",
+    },
+    ContentId: {"description": "The identity of a content, kept through renames and merges; usually a UUID."},
+    ConflictKind: {"description": "The kind of a conflict.", "enum": [str(kind) for kind in ConflictType]},
+    ForeignType: {"not": {"enum": sorted(CONTENT_TYPES)}},
+    Count: {"description": "How many there are.", "minimum": 0},
+    Int32: {"minimum": -(2**31), "maximum": 2**31 - 1},
+    Int64: {"minimum": -(2**63), "maximum": 2**63 - 1},
+}
 
 Behavior = Literal["NORMAL", "FORCE", "DROP"]
 
@@ -310,7 +276,7 @@ class BareDiffEntry(Shape):
     to: Content | None = of("after")
 
 
-class FoundContent(Shape):
+class ContentResponse(Shape):
     """One content, and the reference it was read from."""
 
     content: Content

@@ -178,7 +178,7 @@ def test_pages_say_what_they_were_read_from():
 
 def test_answers_of_contents_and_commits():
     assert encode.encode_content_response(TABLE, MAIN) == {"content": TABLE_JSON, "effectiveReference": MAIN_JSON}
-    assert encode.assembled(rest.FoundContents, contents={KEY: TABLE}.items(), effective_reference=MAIN) == {
+    assert encode.assembled(rest.GetMultipleContentsResponse, contents={KEY: TABLE}.items(), effective_reference=MAIN) == {
         "contents": [{"key": KEY_JSON, "content": TABLE_JSON}],
         "effectiveReference": MAIN_JSON,
     }
@@ -188,7 +188,7 @@ def test_answers_of_contents_and_commits():
 
 def test_the_configuration_announces_both_versions_of_the_api():
     created = datetime(2026, 1, 1, tzinfo=UTC)
-    body = encode.encode(rest.Configuration, RepositoryConfig("trunk", created, "1"))
+    body = encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", created, "1"))
     assert body == {
         "defaultBranch": "trunk",
         "minSupportedApiVersion": 1,
@@ -199,7 +199,7 @@ def test_the_configuration_announces_both_versions_of_the_api():
         "repositoryCreationTimestamp": "2026-01-01T00:00:00Z",
         "oldestPossibleCommitTimestamp": "2026-01-01T00:00:00Z",
     }
-    assert "repositoryCreationTimestamp" not in encode.encode(rest.Configuration, RepositoryConfig("trunk", None, "1"))
+    assert "repositoryCreationTimestamp" not in encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", None, "1"))
 
 
 # -- merges and errors --------------------------------------------------------------------------------------------------------------------
