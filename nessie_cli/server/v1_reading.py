@@ -16,7 +16,7 @@ from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
-from nessie_cli.wire.bodies import decode_requested_keys
+from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
 from nessie_cli.wire.rest import EntryV1, GetMultipleContentsResponseV1, LogEntryV1
 

@@ -11,7 +11,7 @@ from nessie_cli.server.targets import DETACHED, named
 from nessie_cli.server.v1_requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
 from nessie_cli.server.v2_references import assign, create, delete
 from nessie_cli.wire import rest
-from nessie_cli.wire.bodies import ReferenceBody
+from nessie_cli.wire.decode import ReferenceBody
 from nessie_cli.wire.encode import encode, encode_reference, encoder
 
 

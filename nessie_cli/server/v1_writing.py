@@ -11,8 +11,7 @@ from nessie_cli.server.targets import plain_hash
 from nessie_cli.server.v1_requests import Verb, target_and_body
 from nessie_cli.server.v2_writing import commit_to, merge, merge_body, transplant
 from nessie_cli.wire import rest
-from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
-from nessie_cli.wire.decode import decode_operations
+from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
 from nessie_cli.wire.encode import encode, encode_reference
 
 

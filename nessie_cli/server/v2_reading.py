@@ -14,7 +14,7 @@ from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
 from nessie_cli.wire import keys, rest
-from nessie_cli.wire.bodies import decode_requested_keys
+from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import (
     Json,
     assembled,

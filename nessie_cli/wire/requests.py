@@ -2,7 +2,7 @@
 
 `guards` derives their validation, `schemas` their description in the OpenAPI document.
 """
-# ruff: noqa: N815 (attributes of JSON)
+# ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
 from __future__ import annotations
 
@@ -61,29 +61,21 @@ class ForeignContent(Shape):
 
 
 class Operation(OneOf):
-    """An operation."""
-
     shapes = (Put, shapes.LoggedDelete, shapes.Unchanged)
 
 
 class Operations(Shape):
-    """A commit."""
-
     commitMeta: CommitMetaRequest
     operations: Filled[list[Operation]]
 
 
 class NamedReference(Shape):
-    """A branch or tag."""
-
     type: Literal["BRANCH", "TAG"]
     name: ReferenceName
     hash: HashSpec | None
 
 
 class DetachedReference(Shape):
-    """A commit that was named without a reference."""
-
     type: Literal["DETACHED"]
     hash: HashSpec
 
@@ -96,14 +88,10 @@ class LooseReference(Shape):
 
 
 class ReferenceRequest(OneOf):
-    """A reference in a request."""
-
     shapes = (NamedReference, DetachedReference)
 
 
 class MergeKeyBehavior(Shape):
-    """What happens to one key of a merge."""
-
     key: Key
     mergeBehavior: Behavior
     expectedTargetContent: Content | None
@@ -132,14 +120,10 @@ class _MergeOrTransplant(Shape):
 
 
 class Merge(_MergeOrTransplant):
-    """A merge."""
-
     fromHash: HashSpec | None
 
 
 class Transplant(_MergeOrTransplant):
-    """A transplant."""
-
     hashesToTransplant: Filled[list[HashSpec]]
 
 
@@ -148,27 +132,19 @@ MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo"
 
 
 class GetMultipleContentsRequest(Shape):
-    """Keys whose contents are requested."""
-
     requestedKeys: Filled[list[Key]]
 
 
 class NamespaceUpdate(Shape):
-    """What changes in the properties of a namespace."""
-
     propertyUpdates: dict[str, str]
     propertyRemovals: list[str]
 
 
 class RepositoryConfig(OneOf):
-    """A configuration object."""
-
     shapes = (GarbageCollectorConfig,)
 
 
 class UpdateRepositoryConfigRequest(Shape):
-    """A configuration object to be stored."""
-
     config: RepositoryConfig
 
 

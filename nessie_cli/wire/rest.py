@@ -1,5 +1,5 @@
 """Shapes that only a server sends: pages, configuration, and all that REST v1 does differently."""
-# ruff: noqa: N815 (attributes of JSON)
+# ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
 from __future__ import annotations
 
@@ -44,57 +44,41 @@ class BarePage(Shape):
 
 
 class ReferencesResponse(BarePage):
-    """A page of references."""
-
     references: list[Reference]
 
 
 class LogResponse(BarePage):
-    """A page of a log."""
-
     logEntries: list[BareLogEntry]
 
 
 class EntriesResponse(BarePage):
-    """A page of the keys of a state."""
-
     entries: list[BareEntry]
     effectiveReference: Reference
 
 
 class DiffResponse(BarePage):
-    """A page of the keys whose contents differ."""
-
     diffs: list[BareDiffEntry]
     effectiveFromReference: Reference
     effectiveToReference: Reference
 
 
 class ContentOfKey(Shape):
-    """A key with its content."""
-
     key: Key = of(itemgetter(0))
     content: Content = of(itemgetter(1))
 
 
 class GetMultipleContentsResponse(Shape):
-    """Several contents, and the reference they were read from."""
-
     contents: list[ContentOfKey]
     effectiveReference: Reference
 
 
 class ReferenceState(Shape):
-    """A commit that a reference pointed at, and whether it is consistent."""
-
     commitHash: Hash
     commitConsistency: str
     meta: CommitMeta | None
 
 
 class ReferenceHistoryResponse(Shape):
-    """The recent commits of a reference."""
-
     reference: Reference
     current: ReferenceState
     previous: list[ReferenceState]
@@ -102,8 +86,6 @@ class ReferenceHistoryResponse(Shape):
 
 
 class NessieConfiguration(Shape):
-    """The configuration of a server."""
-
     defaultBranch: str
     minSupportedApiVersion: Literal[1]
     maxSupportedApiVersion: Literal[2]
@@ -115,15 +97,11 @@ class NessieConfiguration(Shape):
 
 
 class CutoffPolicy(Shape):
-    """How long the commits of matching references are kept."""
-
     referenceNamePattern: str
     policy: str
 
 
 class GarbageCollectorConfig(Shape):
-    """How long garbage collection keeps commits."""
-
     type: Literal["GARBAGE_COLLECTOR"]
     defaultCutoffPolicy: NotRequired[str]
     perRefCutoffPolicies: NotRequired[list[CutoffPolicy]]
@@ -132,27 +110,19 @@ class GarbageCollectorConfig(Shape):
 
 
 class RepositoryConfigResponse(Shape):
-    """The configuration objects of a repository."""
-
     configs: NotRequired[list[GarbageCollectorConfig]]
 
 
 class UpdateRepositoryConfigResponse(Shape):
-    """The configuration object that was replaced."""
-
     previous: GarbageCollectorConfig | None
 
 
 class BareConflictDetails(Shape):
-    """All conflicts."""
-
     type: Literal["REFERENCE_CONFLICTS"]
     conflicts: list[BareConflict]
 
 
 class NessieError(ErrorLine):
-    """An error as the REST API reports it."""
-
     errorDetails: NotRequired[BareConflictDetails | KeyDetails]
     serverStackTrace: None
 
@@ -174,8 +144,6 @@ class CommitMetaV1(Shape):
 
 
 class PutV1(Shape):
-    """A Put of a commit."""
-
     type: Literal["PUT"]
     key: Key
     content: Content
@@ -183,33 +151,23 @@ class PutV1(Shape):
 
 
 class LogEntryV1(BareLogEntry):
-    """A commit; `operations` is null if there are none or they were not requested."""
-
     commitMeta: CommitMetaV1 = of("meta")  # type: ignore[assignment]
     operations: list[PutV1 | LoggedDelete] | None  # type: ignore[assignment]
 
 
 class ReferenceMetadataV1(ReferenceMetadata):
-    """How a reference compares to the default branch, and its last commit; null if not applicable."""
-
     commitMetaOfHEAD: CommitMetaV1 | None = of("head")  # type: ignore[assignment]
 
 
 class NamedReferenceV1(NamedReference):
-    """A branch or tag."""
-
     metadata: NotRequired[ReferenceMetadataV1]
 
 
 class ReferenceV1(OneOf):
-    """A reference or a detached commit."""
-
     shapes = (NamedReferenceV1, DetachedReference)
 
 
 class EntryV1(Shape):
-    """A key of a state; the attribute of the key is `name`."""
-
     type: str
     name: Key = of("key")
 
@@ -231,38 +189,26 @@ class MergeResponseV1(MergeOutcome):
 
 
 class ReferencesResponseV1(BarePage):
-    """A page of references."""
-
     references: list[ReferenceV1]
 
 
 class LogResponseV1(BarePage):
-    """A page of a log."""
-
     logEntries: list[LogEntryV1]
 
 
 class EntriesResponseV1(BarePage):
-    """A page of the keys of a state."""
-
     entries: list[EntryV1]
 
 
 class DiffResponseV1(BarePage):
-    """The keys whose contents differ."""
-
     diffs: list[BareDiffEntry]
 
 
 class GetMultipleContentsResponseV1(Shape):
-    """Several contents."""
-
     contents: list[ContentOfKey]
 
 
 class NamespacesResponse(Shape):
-    """Several namespaces."""
-
     namespaces: list[Content]
 
 
