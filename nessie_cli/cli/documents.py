@@ -4,8 +4,6 @@ Nothing loads this at run time. A new command gets a line in `ANSWERS`; tests ho
 """
 # ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 

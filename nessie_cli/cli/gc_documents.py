@@ -1,8 +1,6 @@
 """What the commands of `nessie gc` answer with `--json`, as types, for `cli.documents`."""
 # ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
-
 from typing import Literal
 
 from nessie_cli.wire import documents as wire

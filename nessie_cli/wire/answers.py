@@ -8,8 +8,6 @@ the user made a mistake.
 
 # ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache

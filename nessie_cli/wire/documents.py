@@ -1,11 +1,9 @@
 """The JSON of the command line beyond REST: attributes that it adds to the shapes of `shapes`, and shapes of its own.
 
 Attributes are added, never renamed or removed. The schemas in `docs/json/` are made of these classes
-and of those in `cli.documents`; nothing loads them at run time.
+and of those in `cli.documents`. `facts` writes them; a test holds it against them.
 """
 # ruff: noqa: N815 (attributes of JSON)
-
-from __future__ import annotations
 
 from typing import Literal
 

@@ -4,8 +4,6 @@
 """
 # ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
-from __future__ import annotations
-
 from typing import Any, Literal, NewType
 
 from nessie_cli.wire import shapes

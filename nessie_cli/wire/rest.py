@@ -1,8 +1,6 @@
 """Shapes that only a server sends: pages, configuration, and all that REST v1 does differently."""
 # ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import Literal
 

@@ -1,16 +1,17 @@
 """How a shape of JSON is defined: a class whose annotations are its attributes, in the order they are sent.
 
-`shapes` holds the definitions. Encoders (`encode`), validation (`guards`) and JSON Schemas (`schemas`)
-are derived from them. The classes are never instantiated: they describe the JSON of the values in
-`model`. This module loads nothing heavy, because every command encodes something.
+`shapes`, `documents`, `rest` and `requests` hold the definitions. Encoders (`encode`), validation
+(`guards`) and JSON Schemas (`schemas`) are derived from them. The classes are never instantiated: they
+describe the JSON of the values in `model`. This module loads nothing heavy, because every command
+encodes something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import Struct
 
@@ -74,27 +75,25 @@ class Attribute(Struct, frozen=True):
 
 
 @cache
-def attributes(shape: type[Shape]) -> tuple[Attribute, ...]:
+def attributes(shape: Any) -> tuple[Attribute, ...]:
     """The attributes of a shape, those of its base classes first."""
-    hints = get_type_hints(shape, include_extras=True)
-    return tuple(_attribute(shape, name, hints[name]) for name in dict.fromkeys(_names(shape)))
+    return tuple(_attribute(shape, name, kind) for name, kind in _annotations(shape).items())
 
 
-def _names(shape: type) -> Iterator[str]:
-    for base in shape.__bases__:
-        if issubclass(base, Shape) and base is not Shape:
-            yield from _names(base)
-    yield from shape.__annotations__
+def _annotations(shape: type) -> dict[str, Any]:
+    """The annotations of a shape and its base classes. Modules that define shapes do not postpone them."""
+    inherited = [_annotations(base) for base in shape.__bases__ if issubclass(base, Shape) and base is not Shape]
+    return {name: kind for found in (*inherited, shape.__annotations__) for name, kind in found.items()}
 
 
-def _attribute(shape: type[Shape], name: str, hint: Any) -> Attribute:
+def _attribute(shape: type, name: str, hint: Any) -> Attribute:
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
     source = getattr(shape, name, None)
     json_name = name.rstrip("_")
     return Attribute(
         json_name,
         source.of if isinstance(source, _Source) else snake(json_name),
-        hint.__origin__ if marks else hint,
+        hint.__origin__ if marks else NoneType if hint is None else hint,
         _MAY_BE_MISSING in marks,
         _NOT_EMPTY in marks,
     )

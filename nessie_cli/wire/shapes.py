@@ -6,8 +6,6 @@ never renamed or removed.
 """
 # ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import Any, Literal, NewType
 

@@ -249,3 +249,12 @@ def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
     versions = {one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)}
     assert {one.name for one in attributes(requests.CommitMetaRequest)} == versions
+
+
+def subclasses(shape):
+    return {found for one in shape.__subclasses__() for found in (one, *subclasses(one))}
+
+
+def test_no_definition_is_postponed():
+    texts = [(shape, one.name) for shape in subclasses(Shape) for one in attributes(shape) if isinstance(one.type, str)]
+    assert texts == [], "`from __future__ import annotations` leaves texts where types are needed"
