@@ -32,7 +32,7 @@ from nessie_cli.model import (
     check_reference_name,
 )
 from nessie_cli.model.progress import Progress, told
-from nessie_cli.wire import requests, shapes
+from nessie_cli.wire import bodies, shapes
 from nessie_cli.wire.guards import JsonObject, check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 from nessie_cli.wire.leniency import is_lenient
@@ -50,7 +50,7 @@ MAX_DEPTH = 50
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
-_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, requests.Put, shapes.LoggedDelete, requests.CommitMetaRequest))
+_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest))
 # Made once: a large commit looks them up for every operation.
 _SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
 
@@ -102,7 +102,7 @@ def decode_content_value(data: Any, path: str = "content", *, allow_unknown: boo
 
 
 def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
-    content_id = check(guard_of(requests.ForeignContent), data, path).__dict__["id"]
+    content_id = check(guard_of(bodies.ForeignContent), data, path).__dict__["id"]
     attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
     if _depth(attributes) > MAX_DEPTH:
         raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
@@ -262,7 +262,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
     name = object_with_type(data, path, ReferenceType)
     if name not in ReferenceType.__members__:
         raise fault(join(path, "type"), f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})")
-    guard: Any = check(guard_of(requests.LooseReference), data, path)
+    guard: Any = check(guard_of(bodies.LooseReference), data, path)
     hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
     if name == ReferenceType.DETACHED:
         if hash_ is None:
@@ -275,7 +275,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
 
 def decode_merge(data: Any) -> MergeBody:
     """The body of a merge."""
-    guard: Any = check(guard_of(requests.Merge), data, "")
+    guard: Any = check(guard_of(bodies.Merge), data, "")
     return MergeBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
@@ -287,7 +287,7 @@ def decode_merge(data: Any) -> MergeBody:
 
 def decode_transplant(data: Any) -> TransplantBody:
     """The body of a transplant."""
-    guard: Any = check(guard_of(requests.Transplant), data, "")
+    guard: Any = check(guard_of(bodies.Transplant), data, "")
     return TransplantBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
         hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
@@ -310,7 +310,7 @@ def _merge_options(guard: Any) -> dict[str, Any]:
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
     """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
-    guard: Any = check(guard_of(requests.GetMultipleContentsRequest), data, "")
+    guard: Any = check(guard_of(bodies.GetMultipleContentsRequest), data, "")
     return [_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(guard.requested_keys)]
 
 
@@ -370,7 +370,7 @@ def _well_formed_hash(text: str, path: str) -> str:
 
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
     """The body that changes a namespace's properties: what is set, and what is removed."""
-    guard: Any = check(guard_of(requests.NamespaceUpdate), data, "")
+    guard: Any = check(guard_of(bodies.NamespaceUpdate), data, "")
     return guard.property_updates, frozenset(guard.property_removals)
 
 

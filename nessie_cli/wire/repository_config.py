@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.requests import UpdateRepositoryConfigRequest
 from nessie_cli.wire.rest import GarbageCollectorConfig
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"

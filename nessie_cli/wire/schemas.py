@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin
 
-from nessie_cli.wire import guards, requests, rest, shapes
+from nessie_cli.wire import bodies, guards, rest, shapes
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.shape import SCALARS, Attribute, OneOf, Shape, alternatives, attributes, constant, is_shape, plain, without_null
 
@@ -99,7 +99,7 @@ def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
 
 _REQUESTS: Mapping[str, Any] = {
     **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
-    **{shape.__name__: shape for shape in requests.BODIES},
+    **{shape.__name__: shape for shape in bodies.BODIES},
 }
 _ANSWERS: Mapping[Any, str] = {
     shapes.BareCommit: "CommitResponse",
@@ -143,7 +143,7 @@ def _request_components() -> dict[str, Json]:
 
 def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
     """The schema of an object in a request, with the same attributes required as by its model."""
-    known = [one for one in attributes(shape) if one.name not in requests.MISSPELT]
+    known = [one for one in attributes(shape) if one.name not in bodies.MISSPELT]
     fields = guards.guard_of(shape).model_fields
     body: Json = {
         "properties": {one.name: _request_attribute(one, refer) for one in known},

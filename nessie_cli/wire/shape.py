@@ -1,6 +1,6 @@
 """How a shape of JSON is defined: a class whose annotations are its attributes, in the order they are sent.
 
-`shapes`, `documents`, `rest` and `requests` hold the definitions. Encoders (`encode`), validation
+`shapes`, `documents`, `rest` and `bodies` hold the definitions. Encoders (`encode`), validation
 (`guards`) and JSON Schemas (`schemas`) are derived from them. The classes are never instantiated: they
 describe the JSON of the values in `model`. This module loads nothing heavy, because every command
 encodes something.

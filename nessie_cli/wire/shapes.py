@@ -1,7 +1,7 @@
 """The shapes of JSON that servers and the command line have in common, each defined once (see `shape`).
 
 The command line adds attributes to those named `Bare...`, in `documents`. Shapes that only servers
-send, and all of REST v1, are in `rest`; the bodies of requests are in `requests`. Attributes are added,
+send, and all of REST v1, are in `rest`; the bodies of requests are in `bodies`. Attributes are added,
 never renamed or removed.
 """
 # ruff: noqa: N815 (attributes of JSON)

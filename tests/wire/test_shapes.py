@@ -39,7 +39,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.wire import answers, documents, facts, requests, rest, schemas, shapes
+from nessie_cli.wire import answers, bodies, documents, facts, rest, schemas, shapes
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import assembled, encode, encode_error, encode_page
 from nessie_cli.wire.guards import answer_guard, guard_of
@@ -235,7 +235,7 @@ def test_a_client_reads_conflicts_and_merges():
     )
 
 
-@pytest.mark.parametrize("shape", [found for found in named(requests) if issubclass(found, Shape)], ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("shape", [found for found in named(bodies) if issubclass(found, Shape)], ids=lambda shape: shape.__name__)
 def test_a_request_has_a_model_with_the_attributes_of_its_shape(shape):
     known = [one.name for one in attributes(shape) if not constant(one.type)]
     assert [field.alias for field in guard_of(shape).model_fields.values()] == known
@@ -248,7 +248,7 @@ def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
     versions = {one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)}
-    assert {one.name for one in attributes(requests.CommitMetaRequest)} == versions
+    assert {one.name for one in attributes(bodies.CommitMetaRequest)} == versions
 
 
 def subclasses(shape):

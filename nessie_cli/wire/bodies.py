@@ -1,4 +1,4 @@
-"""The shapes of request bodies, in so far as they are no answers as well.
+"""The shapes of request bodies, unless they are answers as well.
 
 `guards` derives their validation, `schemas` their description in the OpenAPI document.
 """
