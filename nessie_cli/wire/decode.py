@@ -33,9 +33,8 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import Progress, told
 from nessie_cli.wire import bodies, shapes
-from nessie_cli.wire.guards import JsonObject, check, guard_of
+from nessie_cli.wire.guards import JsonObject, check, guard_of, is_lenient
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
-from nessie_cli.wire.leniency import is_lenient
 
 _HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
 _HASH_RULE = (
