@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the types in `wire.documents` and `cli.documents`.
+"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the shapes in `wire.documents` and `cli.documents`.
 
 The published schemas let attributes pass that they do not know, for attributes are added; `closed` gives the strict form that the tests use.
 """
@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
-
 from nessie_cli.cli.documents import ANSWERS, HELP, Answer
+from nessie_cli.wire import schemas as wire
 from nessie_cli.wire.documents import ErrorAnswer
 
 Schema = dict[str, Any]
@@ -22,13 +20,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 150
 LINE = "line"
 """The definition of what `--jsonl` prints on one line."""
-
-
-class _Plain(GenerateJsonSchema):
-    """Without a title for every attribute that only repeats its name."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (pydantic's interface)
-        return False
 
 
 def schema_of(name: str, answer: Answer) -> Schema:
@@ -53,10 +44,8 @@ def _any_of(*documents: Any) -> Schema:
 @cache
 def definitions() -> Schema:
     """The schema of every document, by its name."""
-    documents = {document for answer in ANSWERS.values() for document in (*answer.documents, *_records(answer)) if document is not None}
-    adapters: list[Any] = [(document, "serialization", TypeAdapter(document)) for document in (*documents, HELP, ErrorAnswer)]
-    _, found = TypeAdapter.json_schemas(adapters, schema_generator=_Plain)
-    return dict(found["$defs"])
+    documents = [document for answer in ANSWERS.values() for document in (*answer.documents, *_records(answer)) if document is not None]
+    return wire.definitions((*documents, HELP, ErrorAnswer))
 
 
 def _needed(schema: Schema) -> Schema:

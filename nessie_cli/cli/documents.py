@@ -4,22 +4,19 @@ Nothing loads this at run time. A new command gets a line in `ANSWERS`; tests ho
 """
 # ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any, Literal, NamedTuple
 
 from nessie_cli.cli import gc_documents as gc
-from nessie_cli.wire import document_parts as parts
 from nessie_cli.wire import documents as wire
-from nessie_cli.wire.document_parts import CommitMeta, Content, Count, Digest, Hash, Instant, Key
+from nessie_cli.wire import shapes
+from nessie_cli.wire.shape import NotRequired, Shape
+from nessie_cli.wire.shapes import CommitMeta, Content, Count, Digest, Hash, Instant, Key
 
 # -- workspace --------------------------------------------------------------------------------------------------------------------------
 
 
-class Initialised(TypedDict):
+class Initialised(Shape):
     """The workspace; `created` tells whether it was made just now."""
 
     workspace: str
@@ -28,7 +25,7 @@ class Initialised(TypedDict):
     created: bool
 
 
-class StagedPut(TypedDict):
+class StagedPut(Shape):
     """A staged Put; `expectedContent` is the content that it was staged on."""
 
     type: Literal["PUT"]
@@ -37,7 +34,7 @@ class StagedPut(TypedDict):
     expectedContent: NotRequired[Content]
 
 
-class StagedOther(TypedDict):
+class StagedOther(Shape):
     """A staged Delete, or the demand that a key is unmodified."""
 
     type: Literal["DELETE", "UNCHANGED"]
@@ -45,7 +42,7 @@ class StagedOther(TypedDict):
     expectedContent: NotRequired[Content]
 
 
-class Batch(TypedDict):
+class Batch(Shape):
     """What is staged for a reference; `begunAt` is where it stood when the batch was begun, null where nothing is staged."""
 
     reference: str
@@ -54,10 +51,10 @@ class Batch(TypedDict):
     operations: list[StagedPut | StagedOther]
 
 
-class Status(TypedDict):
+class Status(Shape):
     """Where the workspace is, what is staged, and what would conflict if it were committed now."""
 
-    reference: parts.Reference
+    reference: shapes.Reference
     defaultBranch: str
     ahead: Count
     behind: Count
@@ -65,14 +62,14 @@ class Status(TypedDict):
     conflicts: list[wire.Conflict]
 
 
-class Switched(TypedDict):
+class Switched(Shape):
     """The current reference, and how many staged operations have come along."""
 
-    reference: parts.Reference
+    reference: shapes.Reference
     staged: Count
 
 
-class Stash(TypedDict):
+class Stash(Shape):
     """A batch that was put aside."""
 
     number: Count
@@ -87,7 +84,7 @@ class Stashes(wire.Listing):
     stashes: list[Stash]
 
 
-class Setting(TypedDict):
+class Setting(Shape):
     """A setting, and whose it is."""
 
     key: str
@@ -110,11 +107,11 @@ class Settings(wire.Listing):
 # -- contents and history ---------------------------------------------------------------------------------------------------------------
 
 
-class ShownContent(TypedDict):
+class ShownContent(Shape):
     """One content; `lastChange` is the newest commit along first parents that has an operation on its key."""
 
     content: Content
-    effectiveReference: parts.Reference
+    effectiveReference: shapes.Reference
     valueHash: Digest
     cacheKey: str
     lastChange: CommitMeta | None
@@ -123,11 +120,11 @@ class ShownContent(TypedDict):
 class Entries(wire.Page):
     """The keys of a state, ascending."""
 
-    effectiveReference: parts.Reference
-    entries: list[parts.Entry]
+    effectiveReference: shapes.Reference
+    entries: list[wire.Entry]
 
 
-class BlamedEntry(parts.Entry):
+class BlamedEntry(wire.Entry):
     """A key of a state, and the commit that changed it last."""
 
     lastChange: CommitMeta
@@ -136,11 +133,11 @@ class BlamedEntry(parts.Entry):
 class Blame(wire.Page):
     """The keys of a state, ascending, each with its last change."""
 
-    effectiveReference: parts.Reference
+    effectiveReference: shapes.Reference
     blame: list[BlamedEntry]
 
 
-class Tally(TypedDict):
+class Tally(Shape):
     """How many contents a commit created, updated, deleted and renamed."""
 
     created: Count
@@ -149,11 +146,11 @@ class Tally(TypedDict):
     renamed: Count
 
 
-class Logged(parts.LogEntry):
+class Logged(wire.LogEntry):
     """A commit; `changes` where `--stat` asked for them, `diffs` where `--patch` or `--name-status` did."""
 
     changes: NotRequired[Tally]
-    diffs: NotRequired[list[parts.DiffEntry]]
+    diffs: NotRequired[list[wire.DiffEntry]]
 
 
 class Log(wire.Page):
@@ -162,18 +159,17 @@ class Log(wire.Page):
     logEntries: list[Logged]
 
 
-class ShownCommit(parts.LogEntry):
+class ShownCommit(wire.LogEntry):
     """A commit, and each content before and after it."""
 
-    diffs: list[parts.DiffEntry]
+    diffs: list[wire.DiffEntry]
 
 
-_ContentSides = TypedDict("_ContentSides", {"from": Content | None, "to": Content | None})
-
-
-class Moment(parts.LogEntry, _ContentSides):
+class Moment(wire.LogEntry):
     """A commit that changed a content: the key that the content had after it, what happened, the names of the fields that changed."""
 
+    from_: Content | None
+    to: Content | None
     key: Key
     change: Literal["CREATED", "UPDATED", "DELETED", "RENAMED"]
     fields: list[str]
@@ -189,9 +185,9 @@ class History(wire.Page):
 class Diff(wire.Page):
     """The keys whose contents differ."""
 
-    effectiveFromReference: parts.Reference
-    effectiveToReference: parts.Reference
-    diffs: list[parts.DiffEntry]
+    effectiveFromReference: shapes.Reference
+    effectiveToReference: shapes.Reference
+    diffs: list[wire.DiffEntry]
 
 
 # -- references ---------------------------------------------------------------------------------------------------------------------------
@@ -200,26 +196,26 @@ class Diff(wire.Page):
 class References(wire.Page):
     """Branches or tags."""
 
-    references: list[parts.Reference]
+    references: list[shapes.Reference]
 
 
-class DeletedReferences(TypedDict):
+class DeletedReferences(Shape):
     """References that were deleted, where several were named; `errors` where some could not be."""
 
-    references: list[parts.Reference]
+    references: list[shapes.Reference]
     errors: NotRequired[list[wire.Error]]
 
 
 class Reflog(wire.Page):
     """The moves of one reference, or of all, newest first."""
 
-    reflogEntries: list[parts.ReflogEntry]
+    reflogEntries: list[wire.ReflogEntry]
 
 
-class Undone(TypedDict):
+class Undone(Shape):
     """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
 
-    reference: parts.Reference
+    reference: shapes.Reference
     wasApplied: bool
     before: Hash | None
     after: Hash | None
@@ -232,10 +228,10 @@ class Checked(wire.Listing):
     """What is wrong with the store; `clean` where that is nothing."""
 
     clean: bool
-    problems: list[parts.Problem]
+    problems: list[wire.Problem]
 
 
-class Finding(TypedDict):
+class Finding(Shape):
     """Something wrong with the files of a content: which file, why, and what to do about it."""
 
     kind: Literal[
@@ -263,20 +259,20 @@ class Audited(wire.Listing):
     """What is wrong with the files of a state's contents; `clean` where that is nothing. `files` were looked at, of `withFiles` of the `contents`."""
 
     clean: bool
-    effectiveReference: parts.Reference
+    effectiveReference: shapes.Reference
     contents: Count
     withFiles: Count
     files: Count
     findings: list[Finding]
 
 
-class _CommitCount(TypedDict):
+class _CommitCount(Shape):
     commits: Count
     first: Instant | None
     last: Instant | None
 
 
-class _Churn(TypedDict):
+class _Churn(Shape):
     created: Count
     updated: Count
     deleted: Count
@@ -306,7 +302,7 @@ class KeyCount(_Churn):
     last: Instant | None
 
 
-class TableSize(TypedDict):
+class TableSize(Shape):
     """How large a table is, as the summary of its snapshot says; null for what it does not tell."""
 
     key: Key
@@ -315,7 +311,7 @@ class TableSize(TypedDict):
     bytes: Count | None
 
 
-class TableSizes(TypedDict):
+class TableSizes(Shape):
     """All Iceberg tables together, and the largest ones; those with `unreadable` metadata files are in no sum."""
 
     tables: Count
@@ -329,7 +325,7 @@ class TableSizes(TypedDict):
 class Statistics(_CommitCount, _Churn):
     """What a history comes to. `since` is the commit it begins behind, null for the empty history; `sizes` is null where it was not asked for."""
 
-    effectiveReference: parts.Reference
+    effectiveReference: shapes.Reference
     since: Hash | None
     keys: Count
     authors: list[AuthorCount]
@@ -338,7 +334,7 @@ class Statistics(_CommitCount, _Churn):
     sizes: TableSizes | None
 
 
-class Version(TypedDict):
+class Version(Shape):
     """The versions of nessie and Python, and the newest format of a store that it knows."""
 
     version: str
@@ -346,14 +342,14 @@ class Version(TypedDict):
     storeFormat: Count
 
 
-class Script(TypedDict):
+class Script(Shape):
     """The completion script of a shell."""
 
     shell: Literal["bash", "zsh", "fish"]
     script: str
 
 
-class Token(TypedDict):
+class Token(Shape):
     """An entry of a token file; `created` and `expires` are null where they are not known, or never."""
 
     tokenId: str
@@ -375,13 +371,13 @@ class Tokens(wire.Listing):
     tokens: list[Token]
 
 
-class RevokedTokens(TypedDict):
+class RevokedTokens(Shape):
     """The entries that were taken out of a token file."""
 
     revoked: list[Token]
 
 
-class Text(TypedDict):
+class Text(Shape):
     """A page of the manual, or the help that `--help` shows."""
 
     name: str
@@ -399,7 +395,7 @@ class Answer(NamedTuple):
 
 
 _STAGED = Answer((Batch, wire.Committed))
-_REFERENCES = Answer((References, wire.SingleReference, DeletedReferences), parts.Reference)
+_REFERENCES = Answer((References, shapes.SingleReference, DeletedReferences), shapes.Reference)
 _STASH = Answer((Stash,))
 _GC = Answer((gc.CollectorRun,))
 
@@ -419,7 +415,7 @@ ANSWERS: Mapping[str, Answer] = {
     "content show": Answer((ShownContent,)),
     "content view": Answer((ShownContent,)),
     "content history": Answer((History,), Moment),
-    "content list": Answer((Entries,), parts.Entry),
+    "content list": Answer((Entries,), wire.Entry),
     "reset": Answer((Batch,)),
     "commit": Answer((wire.Committed,)),
     "restore": _STAGED,
@@ -441,20 +437,20 @@ ANSWERS: Mapping[str, Answer] = {
     "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
     "log": Answer((Log,), Logged),
     "show": Answer((ShownCommit, ShownContent)),
-    "diff": Answer((Diff,), parts.DiffEntry),
+    "diff": Answer((Diff,), wire.DiffEntry),
     "blame": Answer((Blame,), BlamedEntry),
     "branch": _REFERENCES,
     "tag": _REFERENCES,
     "merge": Answer((wire.Merge,)),
     "transplant": Answer((wire.Merge,)),
     "cherry-pick": Answer((wire.Merge,)),
-    "reflog": Answer((Reflog,), parts.ReflogEntry),
+    "reflog": Answer((Reflog,), wire.ReflogEntry),
     "undo": Answer((Undone,)),
     "serve": Answer(()),
     "token new": Answer((NewToken,)),
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
-    "fsck": Answer((Checked,), parts.Problem),
+    "fsck": Answer((Checked,), wire.Problem),
     "audit": Answer((Audited,), Finding),
     "stats": Answer((Statistics,)),
     "help": Answer((Text,)),

@@ -1,23 +1,21 @@
 """What the commands of `nessie gc` answer with `--json`, as types, for `cli.documents`."""
-
-from __future__ import annotations
+# ruff: noqa: N815 (attributes of JSON)
 
 from typing import Literal
 
-from typing_extensions import TypedDict
-
 from nessie_cli.wire import documents as wire
-from nessie_cli.wire.document_parts import Count, Digest, Hash, Instant
+from nessie_cli.wire.shape import Shape
+from nessie_cli.wire.shapes import Count, Digest, Hash, Instant
 
 
-class CollectorCutoff(TypedDict):
+class CollectorCutoff(Shape):
     """What stays of references whose name fits a pattern."""
 
     pattern: str
     policy: str
 
 
-class CollectedReference(TypedDict):
+class CollectedReference(Shape):
     """A reference, and where it stood when the run was marked."""
 
     type: Literal["BRANCH", "TAG"]
@@ -25,7 +23,7 @@ class CollectedReference(TypedDict):
     hash: Hash
 
 
-class CollectorApproval(TypedDict):
+class CollectorApproval(Shape):
     """Who has approved how many files and bytes; it counts for candidates with this digest."""
 
     by: str
@@ -35,7 +33,7 @@ class CollectorApproval(TypedDict):
     bytes: Count
 
 
-class CollectorRun(TypedDict):
+class CollectorRun(Shape):
     """A run of the garbage collection.
 
     `times` and `counts` have a name each; `digest` is that of the candidates, null before there are any; `failure` is why the state is FAILED.
@@ -68,7 +66,7 @@ class CollectorRehearsal(CollectorRun):
     wouldBe: dict[str, Count]
 
 
-class CollectedBase(TypedDict):
+class CollectedBase(Shape):
     """How many files are to be deleted below a location, and their bytes."""
 
     base: str
@@ -76,7 +74,7 @@ class CollectedBase(TypedDict):
     bytes: Count
 
 
-class CollectorFinding(TypedDict):
+class CollectorFinding(Shape):
     """What could not be read or listed, or was left alone."""
 
     kind: str
@@ -101,7 +99,7 @@ class CollectorRuns(wire.Listing):
     runs: list[CollectorRun]
 
 
-class CollectorCandidate(TypedDict):
+class CollectorCandidate(Shape):
     """A file to be deleted, as it was when it was listed."""
 
     location: str
@@ -116,7 +114,7 @@ class CollectorCandidates(wire.Listing):
     candidates: list[CollectorCandidate]
 
 
-class KeptCandidate(TypedDict):
+class KeptCandidate(Shape):
     """A file that was not deleted when the run was applied, and why."""
 
     location: str

@@ -107,7 +107,8 @@ def digest(change: Change) -> bytes:
     if isinstance(change, Merge):
         spec = parse(change.source) if isinstance(change.source, str) else change.source
         change = structs.replace(change, source=spec.name or str(change.source))
-    return _hasher((type(change).__name__, change)).digest()[:_DIGEST]
+    found: bytes = _hasher((type(change).__name__, change)).digest()
+    return found[:_DIGEST]
 
 
 def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
@@ -115,7 +116,8 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
     hasher = _hasher(("Commit", branch, about))
     for item in batch.changes.items():
         hasher.update(_encode(item))
-    return hasher.digest()[:_DIGEST]
+    found: bytes = hasher.digest()
+    return found[:_DIGEST]
 
 
 def recorded(view: View, request: Request) -> Recorded:

@@ -46,7 +46,7 @@ from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute, RouteTable
 from nessie_cli.server.writer import Write, Writer
 from nessie_cli.wire.extensions import HEADER
-from nessie_cli.wire.leniency import lenient
+from nessie_cli.wire.guards import lenient
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

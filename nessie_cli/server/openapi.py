@@ -9,7 +9,8 @@ from typing import Any
 from nessie_cli import __version__
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.table import Param, Route
-from nessie_cli.wire.encode import SPEC_VERSION, Json
+from nessie_cli.wire.encode import Json
+from nessie_cli.wire.rest import SPEC_VERSION
 from nessie_cli.wire.schemas import HASH, ref, schemas
 
 _SEGMENTS: Mapping[str, str] = {

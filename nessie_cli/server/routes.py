@@ -5,7 +5,8 @@ from __future__ import annotations
 from nessie_cli.server import v1_namespaces, v1_reading, v1_references, v1_writing, v2_config, v2_reading, v2_references, v2_writing
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.table import Param, Route
-from nessie_cli.wire import encode_v1
+from nessie_cli.wire import rest
+from nessie_cli.wire.encode import encode
 
 _FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
 _FILTER = Param("filter", "string", "a CEL expression; records for which it is not true are left out")
@@ -30,7 +31,7 @@ _ON_REF = Param("hashOnRef", "string", "the commit to read at, relative parts be
 
 def _v1_config(call: Call) -> Answer:
     """What old clients ask first."""
-    return Answer(encode_v1.config(call.repository.config()))
+    return Answer(encode(rest.NessieConfigurationV1, call.repository.config()))
 
 
 V2 = (

@@ -17,8 +17,7 @@ from nessie_cli.server.v1_reading import reference_at
 from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_writing import branch_of
 from nessie_cli.wire import keys
-from nessie_cli.wire.bodies import decode_namespace_update
-from nessie_cli.wire.decode import decode_content_value
+from nessie_cli.wire.decode import decode_content_value, decode_namespace_update
 from nessie_cli.wire.encode import encode_content
 
 

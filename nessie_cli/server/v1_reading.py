@@ -16,9 +16,9 @@ from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.server.v1_requests import check_name_v1
 from nessie_cli.server.v2_reading import content_not_found
-from nessie_cli.wire import encode_v1
-from nessie_cli.wire.bodies import decode_requested_keys
-from nessie_cli.wire.encode import encode_content, encode_diff_entry
+from nessie_cli.wire.decode import decode_requested_keys
+from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
+from nessie_cli.wire.rest import EntryV1, GetMultipleContentsResponseV1, LogEntryV1
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -43,7 +43,7 @@ def get_log(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
-    return Answer(listing("logEntries", map(encode_v1.log_entry, found), found.token))
+    return Answer(listing("logEntries", map(encoder(LogEntryV1), found), found.token))
 
 
 # -- entries ------------------------------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def get_entries(call: Call) -> Answer:
     # A test that fails is to be told by the status: then the names are found at once.
     names: Iterable[_Name] = _cut(entries, depth) if test is None else list(_cut(filter(test, entries), depth))
     found = Page(names, limit(records), lambda name: key_token(name.key))
-    return Answer(listing("entries", (encode_v1.entry(*name) for name in found), found.token))
+    return Answer(listing("entries", map(encoder(EntryV1), found), found.token))
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -107,7 +107,8 @@ def post_contents(call: Call) -> Answer:
     """Several contents."""
     wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
-    return Answer(encode_v1.contents(call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])))
+    found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
+    return Answer(assembled(GetMultipleContentsResponseV1, contents=found.items()))
 
 
 def get_diff(call: Call) -> Answer:

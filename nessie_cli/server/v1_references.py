@@ -10,15 +10,15 @@ from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, named
 from nessie_cli.server.v1_requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
 from nessie_cli.server.v2_references import assign, create, delete
-from nessie_cli.wire import encode_v1
-from nessie_cli.wire.bodies import ReferenceBody
-from nessie_cli.wire.encode import encode_reference
+from nessie_cli.wire import rest
+from nessie_cli.wire.decode import ReferenceBody
+from nessie_cli.wire.encode import encode, encode_reference, encoder
 
 
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
-    return Answer(listing("references", map(encode_v1.reference, found), found.token))
+    return Answer(listing("references", map(encoder(rest.ReferenceV1), found), found.token))
 
 
 def get_default_branch(call: Call) -> Answer:
@@ -31,7 +31,7 @@ def get_reference(call: Call) -> Answer:
     metadata = call.fetches_all()
     name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
     found = named(call.repository, name)
-    return Answer(encode_v1.reference(call.repository.reference(name, metadata=True) if metadata else found))
+    return Answer(encode(rest.ReferenceV1, call.repository.reference(name, metadata=True) if metadata else found))
 
 
 def create_reference(call: Call) -> Answer:

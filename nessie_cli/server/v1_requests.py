@@ -13,7 +13,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 from nessie_cli.server.call import Call
 from nessie_cli.server.targets import Target, check_name, plain_hash
-from nessie_cli.wire.bodies import ReferenceBody, decode_reference
+from nessie_cli.wire.decode import ReferenceBody, decode_reference
 
 _MODEL = "org.projectnessie.model"
 _BREAKS_A_RULE = " - but was: "

@@ -11,10 +11,9 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.targets import plain_hash
 from nessie_cli.server.v1_requests import Verb, target_and_body
 from nessie_cli.server.v2_writing import commit_to, merge, merge_body, transplant
-from nessie_cli.wire import encode_v1
-from nessie_cli.wire.bodies import MergeBody, TransplantBody, decode_merge, decode_transplant
-from nessie_cli.wire.decode import decode_operations
-from nessie_cli.wire.encode import encode_reference
+from nessie_cli.wire import rest
+from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
+from nessie_cli.wire.encode import encode, encode_reference
 
 
 def post_commit(call: Call) -> Answer:
@@ -53,7 +52,7 @@ def post_merge(call: Call) -> Answer:
     """One merge."""
     target, body = target_and_body(call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge)
     _check_kept(call, False, "Merge operations only support squashed now.")
-    return Answer(encode_v1.merge_result(merge(call, target, body, None)))
+    return Answer(encode(rest.MergeResponseV1, merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
@@ -61,4 +60,4 @@ def post_transplant(call: Call) -> Answer:
     target, body = target_and_body(call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant)
     _check_kept(call, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
-    return Answer(encode_v1.merge_result(transplant(call, target, body, CommitMeta(message) if message else None)))
+    return Answer(encode(rest.MergeResponseV1, transplant(call, target, body, CommitMeta(message) if message else None)))

@@ -9,7 +9,8 @@ from nessie_cli.repository.changes import PutSettings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
 from nessie_cli.server.guarded_reading import require_config
-from nessie_cli.wire.encode import encode_config
+from nessie_cli.wire import rest
+from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
 SETTING = "repository-config.{}"
@@ -18,7 +19,7 @@ SETTING = "repository-config.{}"
 
 def get_config(call: Call) -> Answer:
     """What clients ask first."""
-    return Answer(encode_config(call.repository.config()) | announcement(call))
+    return Answer(encode(rest.NessieConfiguration, call.repository.config()) | announcement(call))
 
 
 def get_repository_config(call: Call) -> Answer:

@@ -13,13 +13,13 @@ from nessie_cli.server.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
 from nessie_cli.server.v2_references import plain_name
-from nessie_cli.wire import keys
-from nessie_cli.wire.bodies import decode_requested_keys
+from nessie_cli.wire import keys, rest
+from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import (
     Json,
+    assembled,
     encode_commit_meta,
     encode_content_response,
-    encode_contents_response,
     encode_diff_entry,
     encode_entry,
     encode_reference,
@@ -101,7 +101,7 @@ def post_contents(call: Call) -> Answer:
 def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
     at = _at(call)
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(encode_contents_response(found, at))
+    return Answer(assembled(rest.GetMultipleContentsResponse, contents=found.items(), effective_reference=at))
 
 
 # -- recent changes -----------------------------------------------------------------------------------------------------------------------

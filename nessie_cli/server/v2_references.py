@@ -9,7 +9,7 @@ from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, Target, check_name, commit, expected, named, parse_segment, parse_spec
-from nessie_cli.wire.bodies import ReferenceBody, decode_reference
+from nessie_cli.wire.decode import ReferenceBody, decode_reference
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
 _TYPES = {"branch": ReferenceType.BRANCH, "BRANCH": ReferenceType.BRANCH, "tag": ReferenceType.TAG, "TAG": ReferenceType.TAG}

@@ -15,8 +15,8 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.extensions import expected_or_head, is_ours, merge_detail, wants_dry_run
 from nessie_cli.server.targets import DETACHED, Target, absolute, commit, named, parse_segment, parse_spec
-from nessie_cli.wire.bodies import MISSPELT, MergeBody, TransplantBody, decode_merge, decode_transplant
-from nessie_cli.wire.decode import decode_operations
+from nessie_cli.wire.bodies import MISSPELT
+from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
 from nessie_cli.wire.encode import encode_commit_result, encode_merge_detail, encode_merge_result
 from nessie_cli.wire.facts import commit_with_facts
 

@@ -1,14 +1,19 @@
-"""A server's answers to the values of the model: what any server that speaks REST v2 may send, ours or another.
+"""A server's answers to the values of the model: the answers of any server that speaks REST v2, ours or another.
 
-Guarded like everything from outside, but open: unknown attributes are passed over, an unknown content type is kept as it came, an unknown conflict
-type becomes UNKNOWN. A fault says that the server's answer is not understood, never that the user did something wrong.
+Validated like everything from outside, but open: unknown attributes are ignored, attributes without
+which a value makes sense may be missing, a content of an unknown type is kept unchanged, an unknown
+conflict type becomes UNKNOWN. A fault means that the server's answer is not understood, never that
+the user made a mistake.
 """
 
-from __future__ import annotations
+# ruff: noqa: N815 (attributes of JSON)
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+
+from msgspec import structs
 
 from nessie_cli.errors import (
     AlreadyExists,
@@ -40,101 +45,16 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
+from nessie_cli.wire import documents, rest, shapes
 from nessie_cli.wire.decode import decode_content_value, decode_instant, decode_key
-from nessie_cli.wire.guards import Guard, JsonObject, check
+from nessie_cli.wire.guards import answer_guard, check
+from nessie_cli.wire.json_text import join
+from nessie_cli.wire.shape import attributes, of, without_null
 
 T = TypeVar("T")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for an instant that the server did not tell."""
-
-
-class _MetaGuard(Guard):
-    message: str = ""
-    hash: str | None = None
-    committer: str | None = None
-    authors: list[str] | None = None
-    all_signed_off_by: list[str] | None = None
-    author_time: str | None = None
-    commit_time: str | None = None
-    all_properties: dict[str, list[str]] | None = None
-    parent_commit_hashes: list[str] | None = None
-
-
-class _ReferenceMetadataGuard(Guard):
-    num_commits_ahead: int | None = None
-    num_commits_behind: int | None = None
-    commit_meta_of_head: JsonObject | None = None
-    common_ancestor_hash: str | None = None
-    num_total_commits: int | None = None
-
-
-class _ReferenceGuard(Guard):
-    type: str
-    name: str = ""
-    hash: str
-    metadata: JsonObject | None = None
-
-
-class _OperationGuard(Guard):
-    type: str
-    key: JsonObject
-    content: JsonObject | None = None
-
-
-class _LogEntryGuard(Guard):
-    commit_meta: JsonObject
-    parent_commit_hash: str | None = None
-    operations: list[JsonObject] | None = None
-    height: int = 0
-
-
-class _PageGuard(Guard):
-    has_more: bool = False
-    token: str | None = None
-
-
-class _ConflictGuard(Guard):
-    conflict_type: str | None = None
-    key: JsonObject | None = None
-    message: str = ""
-    source_rename: JsonObject | None = None
-    target_rename: JsonObject | None = None
-
-
-class _StateGuard(Guard):
-    commit_hash: str
-    meta: JsonObject | None = None
-
-
-class _RecentChangesGuard(Guard):
-    reference: JsonObject
-    current: JsonObject | None = None
-    previous: list[JsonObject] | None = None
-
-
-class _ReflogGuard(Guard):
-    number: int
-    reference: str
-    type: str
-    before: str | None
-    after: str | None
-    time: str
-    who: str
-    operation: str
-    message: str
-    request_id: str
-
-
-class _MergeGuard(Guard):
-    resultant_target_hash: str | None = None
-    common_ancestor: str | None = None
-    target_branch: str
-    effective_target_hash: str
-    expected_hash: str | None = None
-    details: list[JsonObject] | None = None
-    was_applied: bool = False
-    was_successful: bool = False
+"""Stands for an instant that the server did not send."""
 
 
 class MergeAnswer(NamedTuple):
@@ -150,49 +70,74 @@ class MergeAnswer(NamedTuple):
 
 
 def understood(decode: Callable[[], T], what: str) -> T:
-    """What `decode` answers; a fault in it is the server's, a `StoreUnavailable`."""
+    """The result of `decode`; a fault in it is the server's, a `StoreUnavailable`."""
     try:
         return decode()
     except (InvalidInput, KeyError, TypeError, ValueError) as fault:
         raise StoreUnavailable(f"the server's answer is not understood ({what}): {fault}") from None
 
 
-def _instant(text: str | None, path: str) -> datetime | None:
-    return None if text is None else decode_instant(text, path)
+# -- derived decoding -------------------------------------------------------------------------------
+
+
+def _fields(shape: Any, data: Any, path: str, *needed: str) -> dict[str, Any]:
+    """The fields of a value by their names, from its JSON in a shape. Only the attributes `needed` must be there."""
+    found = check(answer_guard(shape, *needed), data, path).__dict__
+    for name, field, decode in _decoded(shape):
+        if found[field] is not None:
+            found[field] = decode(found[field], join(path, name))
+    return found
+
+
+@cache
+def _decoded(shape: Any) -> list[tuple[str, str, Callable[[Any, str], Any]]]:
+    """The attributes of a shape whose values are not the JSON itself, each with the function that decodes it."""
+    found = [(one.name, one.field, _decoder(one.type)) for one in attributes(shape)]
+    return [(name, field, decode) for name, field, decode in found if decode is not None]
+
+
+def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
+    """The function that decodes values of a type; None if they are the JSON itself."""
+    kind, _ = without_null(kind)
+    if kind in _DECODERS:
+        return _DECODERS[kind]
+    item = _decoder(get_args(kind)[0]) if get_origin(kind) is list else None
+    return None if item is None else lambda values, path: tuple(item(value, path) for value in values)
+
+
+# Where other servers differ from the shapes: they may send null for a parent and for the type of a
+# conflict. None sends null for the hash that a merge has started from.
+
+
+class _AnyLogEntry(documents.LogEntry):
+    parentCommitHash: shapes.Hash | None = of("parent")  # type: ignore[assignment]
+
+
+class _AnyConflict(documents.Conflict):
+    conflictType: shapes.ConflictKind | None = of("type")  # type: ignore[assignment]
+
+
+class _AnyMerge(shapes.BareMerge):
+    effectiveTargetHash: shapes.Hash
 
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
-    """Commit metadata with what the server has set."""
-    guard = check(_MetaGuard, data, path)
-    return CommitMeta(
-        message=guard.message,
-        authors=tuple(guard.authors or ()),
-        signed_off_by=tuple(guard.all_signed_off_by or ()),
-        author_time=_instant(guard.author_time, f"{path}.authorTime"),
-        properties={name: tuple(values) for name, values in (guard.all_properties or {}).items()},
-        committer=guard.committer,
-        commit_time=_instant(guard.commit_time, f"{path}.commitTime"),
-        hash=guard.hash,
-        parents=tuple(guard.parent_commit_hashes or ()),
-    )
+    """Commit metadata, with the attributes that the server has set."""
+    found = _fields(shapes.CommitMeta, data, path)
+    for name, empty in (("authors", ()), ("signed_off_by", ()), ("parents", ()), ("properties", {})):
+        found[name] = found[name] or empty
+    return CommitMeta(**found)
 
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
     """A branch, tag or detached commit."""
-    guard = check(_ReferenceGuard, data, path)
-    metadata = None
-    if guard.metadata is not None:
-        found = check(_ReferenceMetadataGuard, guard.metadata, f"{path}.metadata")
-        # The attribute ends in capitals, which no rule of names gives.
-        head = guard.metadata.get("commitMetaOfHEAD")
-        metadata = ReferenceMetadata(
-            head=None if head is None else decode_meta(head, f"{path}.metadata.commitMetaOfHEAD"),
-            total=found.num_total_commits,
-            ahead=found.num_commits_ahead,
-            behind=found.num_commits_behind,
-            common_ancestor=found.common_ancestor_hash,
-        )
-    return Reference(ReferenceType(guard.type), guard.name, guard.hash, metadata)
+    found = _fields(shapes.NamedReference, data, path, "type", "hash")
+    found["type"] = ReferenceType(found["type"])
+    return Reference(**found)
+
+
+def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
+    return ReferenceMetadata(**_fields(shapes.ReferenceMetadata, data, path))
 
 
 def decode_content(data: Any, path: str = "content") -> Content:
@@ -201,91 +146,90 @@ def decode_content(data: Any, path: str = "content") -> Content:
 
 
 def decode_log_entry(data: Any) -> LogEntry:
-    """One commit; the height is 0 where the server does not tell it."""
-    guard = check(_LogEntryGuard, data, "logEntries")
-    meta = decode_meta(guard.commit_meta)
-    if not meta.parents and guard.parent_commit_hash:
-        meta = _with_parent(meta, guard.parent_commit_hash)
-    operations = None if guard.operations is None else tuple(decode_logged_operation(o) for o in guard.operations)
-    return LogEntry(meta, guard.height, operations)
-
-
-def _with_parent(meta: CommitMeta, parent: str) -> CommitMeta:
-    from msgspec import structs
-
-    return structs.replace(meta, parents=(parent,))
+    """One commit; the height is 0 if the server does not send it."""
+    found = _fields(_AnyLogEntry, data, "logEntries", "commitMeta")
+    meta, parent = found["meta"], found["parent"]
+    if not meta.parents and parent:
+        meta = structs.replace(meta, parents=(parent,))
+    return LogEntry(meta, found["height"] or 0, found["operations"])
 
 
 def decode_logged_operation(data: Any) -> Operation:
     """PUT or DELETE of a log."""
-    guard = check(_OperationGuard, data, "operations")
-    key = decode_key(guard.key)
-    return Delete(key) if guard.type == "DELETE" else Put(key, decode_content(guard.content))
+    found = _fields(shapes.LoggedPut, data, "operations", "type", "key")
+    if found["type"] == "DELETE":
+        return Delete(found["key"])
+    return Put(found["key"], decode_content(None) if found["content"] is None else found["content"])
 
 
 def decode_page(data: Any) -> str | None:
     """The token of the next page, None on the last one."""
-    guard = check(_PageGuard, data, "")
-    return guard.token if guard.has_more else None
+    found = _fields(rest.BarePage, data, "")
+    return found["token"] if found["has_more"] else None
 
 
 def decode_conflict(data: Any) -> Conflict:
-    """One conflict; of its facts, only renames are on the wire, and only of our own servers."""
-    guard = check(_ConflictGuard, data, "conflict")
-    name = (guard.conflict_type or "").upper()
+    """One conflict; of its facts, only renames are on the wire, and only between our own servers and clients."""
+    found = _fields(_AnyConflict, data, "conflict")
+    name = (found["type"] or "").upper()
     return Conflict(
         type=ConflictType(name) if name in ConflictType.__members__ else ConflictType.UNKNOWN,
-        key=None if guard.key is None else decode_key(guard.key),
-        message=guard.message,
-        source_rename=_decode_rename(guard.source_rename),
-        target_rename=_decode_rename(guard.target_rename),
+        key=found["key"],
+        message=found["message"],
+        source_rename=found["source_rename"],
+        target_rename=found["target_rename"],
     )
 
 
-def _decode_rename(data: Any) -> Rename | None:
-    if data is None:
-        return None
-    by = data.get("by")
-    return Rename(decode_key(data["from"]), decode_key(data["to"]), None if by is None else decode_meta(by, "by"))
+def _decode_rename(data: Any, path: str) -> Rename:
+    return Rename(**_fields(documents.Rename, data, path, "from", "to"))
 
 
 def decode_merge(data: Any) -> MergeAnswer:
     """The answer to a merge or transplant."""
-    guard = check(_MergeGuard, data, "")
-    details = []
-    for detail in guard.details or ():
-        conflict = detail.get("conflict")
-        behavior = str(detail.get("mergeBehavior", "NORMAL"))
-        details.append((decode_key(detail["key"]), MergeBehavior(behavior), None if conflict is None else decode_conflict(conflict)))
-    return MergeAnswer(
-        guard.resultant_target_hash,
-        guard.common_ancestor,
-        guard.target_branch,
-        guard.effective_target_hash,
-        guard.was_applied,
-        guard.was_successful,
-        tuple(details),
-    )
+    found = _fields(_AnyMerge, data, "", "targetBranch", "effectiveTargetHash")
+    del found["expected_hash"]
+    return MergeAnswer(**found | {"details": found["details"] or ()})
 
 
-# -- where references have been ---------------------------------------------------------------------------------------------------------------
+def _decode_merge_detail(data: Any, path: str) -> tuple[ContentKey, MergeBehavior, Conflict | None]:
+    found = _fields(shapes.BareMergeDetail, data, path, "key")
+    return found["key"], MergeBehavior(found["behavior"] or "NORMAL"), found["conflict"]
+
+
+_DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
+    shapes.Instant: decode_instant,
+    shapes.Key: lambda data, _: decode_key(data),
+    shapes.Content: lambda data, _: decode_content(data),
+    shapes.CommitMeta: decode_meta,
+    shapes.ReferenceMetadata: _decode_metadata,
+    shapes.LoggedPut | shapes.LoggedDelete: lambda data, _: decode_logged_operation(data),
+    shapes.BareConflict: lambda data, _: decode_conflict(data),
+    shapes.BareMergeDetail: _decode_merge_detail,
+    documents.Rename: _decode_rename,
+}
+
+
+# -- former hashes of references --------------------------------------------------------------------
 
 
 def decode_recent_changes(data: Any) -> list[ReflogEntry]:
-    """The former hashes of a reference, newest first. Who moved it and how is not on the wire: what is known is who made the commits, and when."""
-    guard = check(_RecentChangesGuard, data, "")
-    reference = decode_reference(guard.reference)
-    states = [check(_StateGuard, state, "previous") for state in (guard.current, *(guard.previous or ())) if state is not None]
-    found = []
+    """The former hashes of a reference, newest first. Who moved it and how is not on the wire: only who made the commits, and when."""
+    found = _fields(rest.ReferenceHistoryResponse, data, "", "reference")
+    reference = decode_reference(found["reference"])
+    states = [
+        _fields(rest.ReferenceState, state, "previous", "commitHash") for state in (found["current"], *(found["previous"] or ())) if state is not None
+    ]
+    entries = []
     for index, state in enumerate(states):
-        meta = None if state.meta is None else decode_meta(state.meta, "meta")
-        found.append(
+        meta = state["meta"]
+        entries.append(
             ReflogEntry(
                 number=len(states) - index,
                 reference=reference.name,
                 type=reference.type,
-                before=states[index + 1].commit_hash if index + 1 < len(states) else None,
-                after=state.commit_hash,
+                before=states[index + 1]["commit_hash"] if index + 1 < len(states) else None,
+                after=state["commit_hash"],
                 time=(meta.commit_time if meta else None) or EPOCH,
                 who=(meta.committer if meta else None) or "",
                 operation="",
@@ -293,24 +237,13 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
                 request_id="",
             )
         )
-    return found
+    return entries
 
 
 def decode_reflog_entry(data: Any) -> ReflogEntry:
-    """One move of a reference, as our own servers tell it."""
-    guard = check(_ReflogGuard, data, "reflog")
-    return ReflogEntry(
-        number=guard.number,
-        reference=guard.reference,
-        type=ReferenceType(guard.type),
-        before=guard.before,
-        after=guard.after,
-        time=decode_instant(guard.time, "time"),
-        who=guard.who,
-        operation=guard.operation,
-        message=guard.message,
-        request_id=guard.request_id,
-    )
+    """One move of a reference, as our own servers send it."""
+    found = _fields(documents.ReflogEntry, data, "reflog", *(one.name for one in attributes(documents.ReflogEntry)))
+    return ReflogEntry(**found | {"type": ReferenceType(found["type"])})
 
 
 # -- errors -------------------------------------------------------------------------------------------------------------------------------

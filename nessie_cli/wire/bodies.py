@@ -1,250 +1,162 @@
-"""Request bodies of REST v2 other than a commit: references, merge, transplant, requested keys.
+"""The shapes of request bodies, unless they are answers as well.
 
-What a hash or name means, and whether it may be missing, is decided by whoever executes the request; here they are only well-formed. Sources:
-reference 3, 9.1, 11.3, 12.1, 12.4.
+`guards` derives their validation, `schemas` their description in the OpenAPI document.
 """
+# ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
-from __future__ import annotations
+from typing import Any, Literal, NewType
 
-import re
-from dataclasses import dataclass
-from typing import Annotated, Any
+from nessie_cli.wire import shapes
+from nessie_cli.wire.rest import GarbageCollectorConfig
+from nessie_cli.wire.shape import SCALARS, Filled, NotRequired, OneOf, Shape
+from nessie_cli.wire.shapes import Behavior, Content, Key
 
-from msgspec import structs
-from pydantic import Field
+ReferenceName = NewType("ReferenceName", str)
+HashSpec = NewType("HashSpec", str)
+"""A hash with relative parts after it."""
+Time = NewType("Time", str)
 
-from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, MergeBehavior, ReferenceType, check_reference_name
-from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, object_with_type
-from nessie_cli.wire.guards import Guard, JsonObject, TextMap, Texts, check
-from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.leniency import is_lenient
-
-_HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
-_HASH_RULE = (
-    "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
-    "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
-)
-MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
-"""Flags as the original's examples write them, and what their names are."""
-
-_DEFAULT_BRANCH = "-"
-"""Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
+SCALARS |= {
+    ReferenceName: {"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"},
+    HashSpec: {"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"},
+    Time: {"format": "date-time"},
+}
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceBody:
-    """A reference in a request. A detached one has an empty name; `hash` may carry relative parts, or be None."""
+class CommitMetaRequest(Shape):
+    """The metadata of a new commit, by singular or plural names. The server sets the last four attributes."""
 
-    type: ReferenceType
-    name: str
+    rejects_unknown = True
+    message: str
+    author: str | None
+    authors: list[str] | None
+    signedOffBy: str | None
+    allSignedOffBy: list[str] | None
+    authorTime: Time | None
+    properties: dict[str, str] | None
+    allProperties: dict[str, list[str]] | None
+    hash: NotRequired[Any]
+    committer: NotRequired[Any]
+    commitTime: NotRequired[Any]
+    parentCommitHashes: NotRequired[Any]
+
+
+class Put(Shape):
+    """A Put. `metadata` and `documentation` are checked and not kept."""
+
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    expectedContent: Content | None
+    metadata: list[dict[str, Any]] | None
+    documentation: dict[str, Any] | None
+
+
+class ForeignContent(Shape):
+    """The only attribute that is checked in a content of a type that this version does not know."""
+
+    id: str | None
+
+
+class Operation(OneOf):
+    shapes = (Put, shapes.LoggedDelete, shapes.Unchanged)
+
+
+class Operations(Shape):
+    commitMeta: CommitMetaRequest
+    operations: Filled[list[Operation]]
+
+
+class NamedReference(Shape):
+    type: Literal["BRANCH", "TAG"]
+    name: ReferenceName
+    hash: HashSpec | None
+
+
+class DetachedReference(Shape):
+    type: Literal["DETACHED"]
+    hash: HashSpec
+
+
+class LooseReference(Shape):
+    """What any reference in a request may have, checked before its type is considered."""
+
+    name: str | None
     hash: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeBody:
-    """A merge. `meta` is `commitMeta`, with `message` where its own is empty, or `message` alone, or None."""
-
-    source: str
-    source_hash: str | None
-    meta: CommitMeta | None = None
-    behaviors: tuple[KeyBehavior, ...] = ()
-    default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    dry_run: bool = False
-    conflict_as_result: bool = False
-    follow_renames: bool = False
-    unrelated: bool = False
+class ReferenceRequest(OneOf):
+    shapes = (NamedReference, DetachedReference)
 
 
-@dataclass(frozen=True, slots=True)
-class TransplantBody:
-    """A transplant; `hashes` are the commits, oldest first, at least one. `meta` is an addition of our own, for one that is transplanted alone."""
-
-    source: str
-    hashes: tuple[str, ...]
-    message: str | None = None
-    meta: CommitMeta | None = None
-    behaviors: tuple[KeyBehavior, ...] = ()
-    default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    dry_run: bool = False
-    conflict_as_result: bool = False
-    follow_renames: bool = False
+class MergeKeyBehavior(Shape):
+    key: Key
+    mergeBehavior: Behavior
+    expectedTargetContent: Content | None
+    resolvedContent: Content | None
 
 
-# -- guards -------------------------------------------------------------------------------------------------------------------------------
+class _MergeOrTransplant(Shape):
+    """The common attributes of a merge and a transplant.
+
+    Three flags have two spellings: the one that clients send, and the one of the original's examples.
+    """
+
+    fromRefName: ReferenceName
+    message: NotRequired[Filled[str]]
+    keyMergeModes: list[MergeKeyBehavior] | None
+    defaultKeyMergeMode: Behavior | None
+    isDryRun: bool | None
+    dryRun: bool | None
+    isFetchAdditionalInfo: bool | None
+    fetchAdditionalInfo: bool | None
+    isReturnConflictAsResult: bool | None
+    returnConflictAsResult: bool | None
+    followRenames: bool | None
+    allowUnrelatedHistories: bool | None
+    commitMeta: CommitMetaRequest | None
 
 
-class _ReferenceGuard(Guard):
-    name: str | None = None
-    hash: str | None = None
+class Merge(_MergeOrTransplant):
+    fromHash: HashSpec | None
 
 
-class BehaviorGuard(Guard):
-    """What is to happen to one key."""
-
-    key: Any
-    merge_behavior: str
-    expected_target_content: JsonObject | None = None
-    resolved_content: JsonObject | None = None
+class Transplant(_MergeOrTransplant):
+    hashesToTransplant: Filled[list[HashSpec]]
 
 
-class _MergeTransplantGuard(Guard):
-    """What merge and transplant share. The flags have two spellings: the one that is sent, and the one of the original's examples."""
-
-    from_ref_name: str
-    message: Annotated[str, Field(min_length=1)] | None = None
-    key_merge_modes: list[Any] | None = None
-    default_key_merge_mode: str | None = None
-    is_dry_run: bool | None = None
-    dry_run: bool | None = None
-    is_fetch_additional_info: bool | None = None
-    fetch_additional_info: bool | None = None
-    is_return_conflict_as_result: bool | None = None
-    return_conflict_as_result: bool | None = None
-    follow_renames: bool | None = None
-    allow_unrelated_histories: bool | None = None
+MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
+"""Flags as the original's examples write them, and their names."""
 
 
-class MergeGuard(_MergeTransplantGuard):
-    """A merge."""
-
-    from_hash: str | None = None
-    commit_meta: JsonObject | None = None
+class GetMultipleContentsRequest(Shape):
+    requestedKeys: Filled[list[Key]]
 
 
-class TransplantGuard(_MergeTransplantGuard):
-    """A transplant."""
-
-    hashes_to_transplant: Annotated[list[str], Field(min_length=1)]
-    commit_meta: JsonObject | None = None
+class NamespaceUpdate(Shape):
+    propertyUpdates: dict[str, str]
+    propertyRemovals: list[str]
 
 
-class KeysGuard(Guard):
-    """Keys whose contents are asked for."""
-
-    requested_keys: Annotated[list[Any], Field(min_length=1)]
+class RepositoryConfig(OneOf):
+    shapes = (GarbageCollectorConfig,)
 
 
-# -- decoding -----------------------------------------------------------------------------------------------------------------------------
+class UpdateRepositoryConfigRequest(Shape):
+    config: RepositoryConfig
 
 
-def decode_reference(data: Any, path: str = "") -> ReferenceBody:
-    """A branch, tag or detached reference; a named one needs its name, a detached one its hash."""
-    name = object_with_type(data, path, ReferenceType)
-    if name not in ReferenceType.__members__:
-        raise fault(join(path, "type"), f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})")
-    guard = check(_ReferenceGuard, data, path)
-    hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
-    if name == ReferenceType.DETACHED:
-        if hash_ is None:
-            raise fault(join(path, "hash"), "is missing")
-        return ReferenceBody(ReferenceType.DETACHED, "", hash_)
-    if guard.name is None:
-        raise fault(join(path, "name"), "is missing")
-    return ReferenceBody(ReferenceType(name), _well_formed_name(guard.name, join(path, "name")), hash_)
-
-
-def decode_merge(data: Any) -> MergeBody:
-    """The body of a merge."""
-    guard = check(MergeGuard, data, "")
-    return MergeBody(
-        source=_well_formed_name(guard.from_ref_name, "fromRefName"),
-        source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
-        meta=_merge_meta(guard),
-        behaviors=_behaviors(guard),
-        default_behavior=_behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
-        dry_run=bool(guard.is_dry_run or guard.dry_run),
-        conflict_as_result=bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
-        follow_renames=bool(guard.follow_renames),
-        unrelated=bool(guard.allow_unrelated_histories),
-    )
-
-
-def decode_transplant(data: Any) -> TransplantBody:
-    """The body of a transplant."""
-    guard = check(TransplantGuard, data, "")
-    return TransplantBody(
-        source=_well_formed_name(guard.from_ref_name, "fromRefName"),
-        hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
-        message=guard.message,
-        meta=None if guard.commit_meta is None else decode_commit_meta(guard.commit_meta),
-        behaviors=_behaviors(guard),
-        default_behavior=_behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
-        dry_run=bool(guard.is_dry_run or guard.dry_run),
-        conflict_as_result=bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
-        follow_renames=bool(guard.follow_renames),
-    )
-
-
-def decode_requested_keys(data: Any) -> list[ContentKey]:
-    """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
-    keys = check(KeysGuard, data, "").requested_keys
-    return [decode_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(keys)]
-
-
-def _merge_meta(guard: MergeGuard) -> CommitMeta | None:
-    if guard.commit_meta is None:
-        return None if guard.message is None else CommitMeta(guard.message)
-    meta = decode_commit_meta(guard.commit_meta)
-    return meta if meta.message or guard.message is None else structs.replace(meta, message=guard.message)
-
-
-def _behaviors(guard: _MergeTransplantGuard) -> tuple[KeyBehavior, ...]:
-    found: dict[ContentKey, KeyBehavior] = {}
-    for index, item in enumerate(guard.key_merge_modes or ()):
-        path = join("keyMergeModes", index)
-        one = _key_behavior(item, path)
-        if one.key in found:
-            raise fault(path, f"the key {one.key} occurs twice")
-        found[one.key] = one
-    return tuple(found.values())
-
-
-def _key_behavior(data: Any, path: str) -> KeyBehavior:
-    guard = check(BehaviorGuard, data, path)
-    return KeyBehavior(
-        decode_key(guard.key, join(path, "key")),
-        _behavior(guard.merge_behavior, join(path, "mergeBehavior")),
-        _content(guard.expected_target_content, join(path, "expectedTargetContent")),
-        _content(guard.resolved_content, join(path, "resolvedContent")),
-    )
-
-
-def _content(data: JsonObject | None, path: str) -> Content | None:
-    return None if data is None else decode_content_value(data, path)
-
-
-def _behavior(text: str | None, path: str) -> MergeBehavior:
-    if text is None:
-        return MergeBehavior.NORMAL
-    if is_lenient() and text.isdecimal() and int(text) < len(MergeBehavior):
-        return list(MergeBehavior)[int(text)]
-    if text not in MergeBehavior.__members__:
-        raise fault(path, f"{describe(text)} is no merge behavior ({', '.join(MergeBehavior)})")
-    return MergeBehavior(text)
-
-
-def _well_formed_name(text: str, path: str) -> str:
-    try:
-        return text if text == _DEFAULT_BRANCH else check_reference_name(text)
-    except InvalidInput as error:
-        raise fault(path, error.message) from None
-
-
-def _well_formed_hash(text: str, path: str) -> str:
-    if not text or not _HASH.fullmatch(text):
-        raise fault(path, f"{_HASH_RULE} - but was: {text}")
-    return text
-
-
-class NamespaceUpdateGuard(Guard):
-    """What changes in the properties of a namespace."""
-
-    property_updates: TextMap = Field(default_factory=dict)
-    property_removals: Texts = ()
-
-
-def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
-    """The body that changes a namespace's properties: what is set, and what is removed."""
-    guard = check(NamespaceUpdateGuard, data, "")
-    return guard.property_updates, frozenset(guard.property_removals)
+BODIES: tuple[Any, ...] = (
+    CommitMetaRequest,
+    Operation,
+    Operations,
+    ReferenceRequest,
+    MergeKeyBehavior,
+    Merge,
+    Transplant,
+    GetMultipleContentsRequest,
+    NamespaceUpdate,
+    UpdateRepositoryConfigRequest,
+    GarbageCollectorConfig,
+)
+"""The shapes with a component of their own in the OpenAPI document."""

@@ -1,7 +1,9 @@
-"""The JSON of REST v2 and of batch files to values: the door for everything that comes from outside.
+"""The JSON of requests and of batch files to values.
 
-Every function raises `InvalidInput` with one line that names the place (`operations[17].content.snapshotId: ...`) and the fault. The functions
-named `decode_...` of a value take parsed JSON and the path to it; `decode_content` and `decode_batch` take text. Sources: reference 4.1, 5, 6, 7.
+Every function raises `InvalidInput` with one line that names the place
+(`operations[17].content.snapshotId: ...`) and the fault. The functions named `decode_...` take parsed
+JSON, those of parts also the path to it; `decode_content` and `decode_batch` take text. Whether what a
+hash or name stands for exists is decided by the caller; here they are only well-formed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct, structs
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CONTENT_TYPES,
@@ -18,19 +22,35 @@ from nessie_cli.model import (
     Content,
     ContentKey,
     Delete,
+    KeyBehavior,
+    MergeBehavior,
     Operation,
     Put,
+    ReferenceType,
     Unchanged,
     UnknownContent,
+    check_reference_name,
 )
 from nessie_cli.model.progress import Progress, with_progress
-from nessie_cli.wire.guards import CONTENT_GUARDS, CommitMetaGuard, ContentGuard, KeyGuard, KeyOperationGuard, PutGuard, check
+from nessie_cli.wire import bodies, shapes
+from nessie_cli.wire.guards import JsonObject, check, guard_of, is_lenient
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
+
+_HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
+_HASH_RULE = (
+    "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
+    "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
+)
+_DEFAULT_BRANCH = "-"
+"""Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
 
 MAX_DEPTH = 50
 """How deeply the attributes of a content of an unknown type may be nested; they are stored and copied as they are."""
 
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+_CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
+_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest))
+# Made once: a large commit looks them up for every operation.
 _SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
 
 
@@ -51,10 +71,11 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
 
 def decode_key(data: Any, path: str = "key", *, allow_empty: bool = False) -> ContentKey:
     """A content key; one without elements names nothing, and only `allow_empty` lets it pass."""
-    return _key(check(KeyGuard, data, path), path, allow_empty=allow_empty)
+    return _key(check(_KEY, data, path), path, allow_empty=allow_empty)
 
 
-def _key(guard: KeyGuard, path: str, *, allow_empty: bool = False) -> ContentKey:
+def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
+    """The key of a model that pydantic has filled."""
     if not guard.elements and not allow_empty:
         raise fault(path, "Content key must not be empty")
     try:
@@ -66,9 +87,8 @@ def _key(guard: KeyGuard, path: str, *, allow_empty: bool = False) -> ContentKey
 def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
     """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
     name = object_with_type(data, path, CONTENT_TYPES)
-    guard = CONTENT_GUARDS.get(name)
-    if guard is not None:
-        attributes = check(guard, data, path).__dict__
+    if name in _CONTENTS:
+        attributes = check(_CONTENTS[name], data, path).__dict__
         try:
             return CONTENT_TYPES[name](**attributes)
         except InvalidInput as error:
@@ -81,7 +101,7 @@ def decode_content_value(data: Any, path: str = "content", *, allow_unknown: boo
 
 
 def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
-    content_id = check(ContentGuard, data, path).id
+    content_id = check(guard_of(bodies.ForeignContent), data, path).__dict__["id"]
     attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
     if _depth(attributes) > MAX_DEPTH:
         raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
@@ -99,7 +119,7 @@ def _depth(value: Any) -> int:
 
 
 def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
-    guard = check(PutGuard, data, path)
+    guard: Any = check(_PUT, data, path)
     expected = guard.expected_content
     return Put(
         _key(guard.key, join(path, "key")),
@@ -110,7 +130,8 @@ def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
 
 def _of_key(operation: type[Delete | Unchanged]) -> Callable[..., Operation]:
     def decode(data: Any, path: str, *, allow_unknown: bool) -> Operation:  # noqa: ARG001 - one signature for all operations
-        return operation(_key(check(KeyOperationGuard, data, path).key, join(path, "key")))
+        guard: Any = check(_OF_KEY, data, path)
+        return operation(_key(guard.key, join(path, "key")))
 
     return decode
 
@@ -145,7 +166,7 @@ def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
 
     An unknown attribute is refused, and so are those that the server sets, in the original's words (reference 7.3).
     """
-    guard = check(CommitMetaGuard, data, path)
+    guard: Any = check(_META, data, path)
     for field, words in _SERVER_SETS:
         if getattr(guard, field) not in (None, []):
             raise InvalidInput(f"Cannot set the {words} on the client side. It is set by the server.")
@@ -196,6 +217,162 @@ def _operations(data: Any, *, allow_unknown: bool, progress: Progress | None) ->
         None if meta is None else decode_commit_meta(meta),
         decode_operation_list(data["operations"], "operations", allow_unknown=allow_unknown, progress=progress),
     )
+
+
+# -- bodies of references, merges and transplants ----------------------------------------------------------------------------------------
+
+
+class ReferenceBody(Struct, frozen=True):
+    """A reference in a request. A detached one has an empty name; `hash` may carry relative parts, or be None."""
+
+    type: ReferenceType
+    name: str
+    hash: str | None
+
+
+class MergeBody(Struct, frozen=True):
+    """A merge. `meta` is `commitMeta`, with `message` where its own is empty, or `message` alone, or None."""
+
+    source: str
+    source_hash: str | None
+    meta: CommitMeta | None = None
+    behaviors: tuple[KeyBehavior, ...] = ()
+    default_behavior: MergeBehavior = MergeBehavior.NORMAL
+    dry_run: bool = False
+    conflict_as_result: bool = False
+    follow_renames: bool = False
+    unrelated: bool = False
+
+
+class TransplantBody(Struct, frozen=True):
+    """A transplant; `hashes` are the commits, oldest first, at least one. `meta` is an addition of our own, for one that is transplanted alone."""
+
+    source: str
+    hashes: tuple[str, ...]
+    message: str | None = None
+    meta: CommitMeta | None = None
+    behaviors: tuple[KeyBehavior, ...] = ()
+    default_behavior: MergeBehavior = MergeBehavior.NORMAL
+    dry_run: bool = False
+    conflict_as_result: bool = False
+    follow_renames: bool = False
+
+
+def decode_reference(data: Any, path: str = "") -> ReferenceBody:
+    """A branch, tag or detached reference; a named one needs its name, a detached one its hash."""
+    name = object_with_type(data, path, ReferenceType)
+    if name not in ReferenceType.__members__:
+        raise fault(join(path, "type"), f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})")
+    guard: Any = check(guard_of(bodies.LooseReference), data, path)
+    hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
+    if name == ReferenceType.DETACHED:
+        if hash_ is None:
+            raise fault(join(path, "hash"), "is missing")
+        return ReferenceBody(ReferenceType.DETACHED, "", hash_)
+    if guard.name is None:
+        raise fault(join(path, "name"), "is missing")
+    return ReferenceBody(ReferenceType(name), _well_formed_name(guard.name, join(path, "name")), hash_)
+
+
+def decode_merge(data: Any) -> MergeBody:
+    """The body of a merge."""
+    guard: Any = check(guard_of(bodies.Merge), data, "")
+    return MergeBody(
+        source=_well_formed_name(guard.from_ref_name, "fromRefName"),
+        source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
+        meta=_merge_meta(guard),
+        **_merge_options(guard),
+        unrelated=bool(guard.allow_unrelated_histories),
+    )
+
+
+def decode_transplant(data: Any) -> TransplantBody:
+    """The body of a transplant."""
+    guard: Any = check(guard_of(bodies.Transplant), data, "")
+    return TransplantBody(
+        source=_well_formed_name(guard.from_ref_name, "fromRefName"),
+        hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
+        message=guard.message,
+        meta=None if guard.commit_meta is None else decode_commit_meta(guard.commit_meta),
+        **_merge_options(guard),
+    )
+
+
+def _merge_options(guard: Any) -> dict[str, Any]:
+    """What merge and transplant share. Some flags have two spellings."""
+    return {
+        "behaviors": _behaviors(guard),
+        "default_behavior": _behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
+        "dry_run": bool(guard.is_dry_run or guard.dry_run),
+        "conflict_as_result": bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
+        "follow_renames": bool(guard.follow_renames),
+    }
+
+
+def decode_requested_keys(data: Any) -> list[ContentKey]:
+    """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
+    guard: Any = check(guard_of(bodies.GetMultipleContentsRequest), data, "")
+    return [_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(guard.requested_keys)]
+
+
+def _merge_meta(guard: Any) -> CommitMeta | None:
+    if guard.commit_meta is None:
+        return None if guard.message is None else CommitMeta(guard.message)
+    meta = decode_commit_meta(guard.commit_meta)
+    return meta if meta.message or guard.message is None else structs.replace(meta, message=guard.message)
+
+
+def _behaviors(guard: Any) -> tuple[KeyBehavior, ...]:
+    found: dict[ContentKey, KeyBehavior] = {}
+    for index, item in enumerate(guard.key_merge_modes or ()):
+        path = join("keyMergeModes", index)
+        one = _key_behavior(item, path)
+        if one.key in found:
+            raise fault(path, f"the key {one.key} occurs twice")
+        found[one.key] = one
+    return tuple(found.values())
+
+
+def _key_behavior(guard: Any, path: str) -> KeyBehavior:
+    return KeyBehavior(
+        _key(guard.key, join(path, "key")),
+        _behavior(guard.merge_behavior, join(path, "mergeBehavior")),
+        _content(guard.expected_target_content, join(path, "expectedTargetContent")),
+        _content(guard.resolved_content, join(path, "resolvedContent")),
+    )
+
+
+def _content(data: JsonObject | None, path: str) -> Content | None:
+    return None if data is None else decode_content_value(data, path)
+
+
+def _behavior(text: str | None, path: str) -> MergeBehavior:
+    if text is None:
+        return MergeBehavior.NORMAL
+    if is_lenient() and text.isdecimal() and int(text) < len(MergeBehavior):
+        return list(MergeBehavior)[int(text)]
+    if text not in MergeBehavior.__members__:
+        raise fault(path, f"{describe(text)} is no merge behavior ({', '.join(MergeBehavior)})")
+    return MergeBehavior(text)
+
+
+def _well_formed_name(text: str, path: str) -> str:
+    try:
+        return text if text == _DEFAULT_BRANCH else check_reference_name(text)
+    except InvalidInput as error:
+        raise fault(path, error.message) from None
+
+
+def _well_formed_hash(text: str, path: str) -> str:
+    if not text or not _HASH.fullmatch(text):
+        raise fault(path, f"{_HASH_RULE} - but was: {text}")
+    return text
+
+
+def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
+    """The body that changes a namespace's properties: what is set, and what is removed."""
+    guard: Any = check(guard_of(bodies.NamespaceUpdate), data, "")
+    return guard.property_updates, frozenset(guard.property_removals)
 
 
 # -- text ---------------------------------------------------------------------------------------------------------------------------------

@@ -1,54 +1,106 @@
-"""The JSON documents that `encode` and `facts` write, as types: the one source of the schemas in `docs/json/`.
+"""The JSON of the command line beyond REST: attributes that it adds to the shapes of `shapes`, and shapes of its own.
 
-Nothing loads this at run time. `python -m manual` makes the schemas; tests hold every golden answer of the command line against them, with no
-attribute left over. Attributes are added, never renamed or removed.
+Attributes are added, never renamed or removed. The schemas in `docs/json/` are made of these classes
+and of those in `cli.documents`. `facts` writes them; a test holds it against them.
 """
+# ruff: noqa: N815 (attributes of JSON)
 
-from __future__ import annotations
+from typing import Literal
 
-from typing import Literal, NotRequired
-
-from typing_extensions import TypeAliasType, TypedDict
-
-from nessie_cli.wire.document_parts import CommitMeta, Content, ContentId, Hash, Key, Reference
-
-# -- conflicts and errors -------------------------------------------------------------------------------------------------------------
-
-_RenameSides = TypedDict("_RenameSides", {"from": Key, "to": Key, "by": CommitMeta | None})
-
-
-class Rename(_RenameSides):
-    """One side of a merge moved the content to another key."""
-
-
-ConflictKind = TypeAliasType(
-    "ConflictKind",
-    Literal[
-        "KEY_EXISTS",
-        "KEY_DOES_NOT_EXIST",
-        "PAYLOAD_DIFFERS",
-        "CONTENT_ID_DIFFERS",
-        "VALUE_DIFFERS",
-        "NAMESPACE_ABSENT",
-        "NOT_A_NAMESPACE",
-        "NAMESPACE_NOT_EMPTY",
-        "UNEXPECTED_HASH",
-        "KEY_CONFLICT",
-        "UNKNOWN",
-    ],
+from nessie_cli.wire.shape import NotRequired, Shape, of
+from nessie_cli.wire.shapes import (
+    BareCommit,
+    BareConflict,
+    BareDiffEntry,
+    BareEntry,
+    BareLogEntry,
+    BareMerge,
+    CleanMergeDetail,
+    CommitMeta,
+    Content,
+    Count,
+    Digest,
+    ErrorLine,
+    Hash,
+    Instant,
+    Key,
+    KeyDetails,
+    MergeOutcome,
 )
 
+# -- records ---------------------------------------------------------------------------------------
 
-class BareConflict(TypedDict):
-    """A conflict as the REST API tells it."""
 
-    conflictType: ConflictKind
-    key: Key | None
+class Rename(Shape):
+    """One side of a merge moved the content to another key."""
+
+    from_: Key = of("old")
+    to: Key = of("new")
+    by: CommitMeta | None
+
+
+class LogEntry(BareLogEntry):
+    """A commit; `operations` is null if there are none or they were not requested, `height` counts the commits of its history."""
+
+    height: Count | None
+
+
+class Entry(BareEntry):
+    """A key of a state; the attribute of the key is `name`. The cache key changes only if the content changes."""
+
+    valueHash: Digest | None
+    cacheKey: str | None
+
+
+class MetadataFact(Shape):
+    """A difference between two metadata files: its kind, its name if there are several, its text on each side."""
+
+    what: str
+    name: str | None
+    from_: str | None
+    to: str | None
+
+
+class DiffEntry(BareDiffEntry):
+    """A key whose content differs; the two entries of a rename name each other's key.
+
+    `metadata` compares the metadata files (`--deep`), `metadataProblems` says why one could not be read.
+    """
+
+    renamedTo: NotRequired[Key]
+    renamedFrom: NotRequired[Key]
+    metadata: NotRequired[list[MetadataFact]]
+    metadataProblems: NotRequired[list[str]]
+
+
+class ReflogEntry(Shape):
+    """A move of a reference; `before` is null for a creation, `after` for a deletion."""
+
+    number: Count
+    reference: str
+    type: Literal["BRANCH", "TAG"]
+    before: Hash | None
+    after: Hash | None
+    time: Instant
+    who: str
+    operation: str
+    message: str
+    requestId: str
+
+
+class Problem(Shape):
+    """A defect that `nessie fsck` found; `where` is the id of an object or the name of a reference."""
+
+    kind: str
+    where: str
     message: str
 
 
+# -- conflicts and merges --------------------------------------------------------------------------
+
+
 class Conflict(BareConflict):
-    """A conflict with what was expected, what is there, what was proposed, who made it so, and command lines that resolve it."""
+    """A conflict with the contents expected, present and proposed, the commit that changed the key, and commands that resolve it."""
 
     expected: Content | None
     actual: Content | None
@@ -59,48 +111,32 @@ class Conflict(BareConflict):
     targetRename: NotRequired[Rename]
 
 
-class BareMergeDetail(TypedDict):
-    """A key of a merge, as the REST API tells it."""
-
-    key: Key
-    mergeBehavior: Literal["NORMAL", "FORCE", "DROP"]
-    conflict: NotRequired[BareConflict]
-
-
-class MergeDetail(TypedDict):
+class MergeDetail(CleanMergeDetail):
     """A key of a merge with the contents of both sides."""
 
-    key: Key
-    mergeBehavior: Literal["NORMAL", "FORCE", "DROP"]
     conflict: NotRequired[Conflict]
     source: Content | None
     target: Content | None
 
 
-class _MergeOutcome(TypedDict):
-    wasApplied: bool
-    wasSuccessful: bool
-    resultantTargetHash: Hash | None
-    commonAncestor: Hash | None
-    targetBranch: str
-    effectiveTargetHash: Hash | None
-    expectedHash: Hash | None
-
-
-class BareMerge(_MergeOutcome):
-    """What a merge would have done, as the REST API tells it."""
-
-    details: list[BareMergeDetail]
-
-
-class Merge(_MergeOutcome):
+class Merge(MergeOutcome):
     """What a merge or transplant did."""
 
     details: list[MergeDetail]
 
 
-class ConflictDetails(TypedDict):
-    """All conflicts; `hash` is where the reference stands, `expectedHash` where the caller started."""
+class Committed(BareCommit):
+    """What a commit did; `addedContents` is null if it created nothing, `wasRepeated` tells whether an earlier attempt had committed it."""
+
+    wasApplied: bool
+    wasRepeated: bool
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+class ConflictDetails(Shape):
+    """All conflicts; `hash` is the current hash of the reference, `expectedHash` the one that the caller expected."""
 
     type: Literal["REFERENCE_CONFLICTS"]
     conflicts: list[Conflict]
@@ -110,97 +146,64 @@ class ConflictDetails(TypedDict):
     mergeResult: NotRequired[BareMerge]
 
 
-class KeyDetails(TypedDict):
-    """The key that has no content."""
-
-    type: Literal["CONTENT_KEY"]
-    contentKey: Key
-
-
-class NameDetails(TypedDict):
+class NameDetails(Shape):
     """The name that does not exist, or exists already."""
 
     type: Literal["NAME"]
     name: str
 
 
-class Candidate(TypedDict):
-    """A commit that a shortened hash may mean."""
+class Candidate(Shape):
+    """A commit that an abbreviated hash may mean."""
 
     hash: Hash
     message: str
 
 
-class CandidateDetails(TypedDict):
-    """The commits that share a shortened hash; at most ten."""
+class CandidateDetails(Shape):
+    """The commits that share an abbreviated hash; at most ten."""
 
     type: Literal["HASH_CANDIDATES"]
     candidates: list[Candidate]
 
 
-class RequestDetails(TypedDict):
-    """The request whose outcome is not known."""
+class RequestDetails(Shape):
+    """The request whose outcome is unknown."""
 
     type: Literal["REQUEST"]
     requestId: str
 
 
-class ObjectDetails(TypedDict):
+class ObjectDetails(Shape):
     """The object that is damaged or missing."""
 
     type: Literal["OBJECT"]
     objectId: str
 
 
-class Error(TypedDict):
-    """What went wrong. `errorCode` is for programs, `message` the line that stderr has as well; `errorDetails` depends on the code."""
+class Error(ErrorLine):
+    """A failure. `errorCode` is for programs, `message` is the line on stderr; `errorDetails` depends on the code."""
 
-    status: int
-    reason: str
-    message: str
-    errorCode: str
     errorDetails: NotRequired[ConflictDetails | KeyDetails | NameDetails | CandidateDetails | RequestDetails | ObjectDetails]
 
 
-class ErrorAnswer(TypedDict):
+class ErrorAnswer(Shape):
     """The answer of a command that failed."""
 
     error: Error
 
 
-# -- answers that several commands have -------------------------------------------------------------------------------------------------
+# -- listings --------------------------------------------------------------------------------------
 
 
-class Listing(TypedDict):
-    """What every listing has: `error` only where it broke off, behind the records that were read until then."""
+class Listing(Shape):
+    """What every listing has; `error` is present only if it broke off, after the records that were read until then."""
 
     error: NotRequired[Error]
 
 
 class Page(Listing):
-    """A listing in the form of a page of the REST API; `token` is always null here. `hasMore` tells whether a limit cut it short."""
+    """A listing in the form of a page of the REST API; `token` is always null here. `hasMore` is true if a limit cut it short."""
 
     hasMore: bool
     token: str | None
-
-
-class SingleReference(TypedDict):
-    """One reference."""
-
-    reference: Reference
-
-
-class AddedContent(TypedDict):
-    """A content that a commit created."""
-
-    key: Key
-    contentId: ContentId
-
-
-class Committed(TypedDict):
-    """What a commit did; `addedContents` is null where it created nothing, `wasRepeated` says that an earlier try had done it already."""
-
-    targetBranch: Reference
-    addedContents: list[AddedContent] | None
-    wasApplied: bool
-    wasRepeated: bool

@@ -1,20 +1,22 @@
-"""Values to the JSON of REST v2, as plain dictionaries.
+"""Values to the JSON of the REST API, as plain dictionaries.
 
-The functions give the exact shapes of the REST API, nothing added (its Java clients refuse unknown attributes). What the command line adds for
-diagnostics stands in `facts`. Sources: reference 2, 4.1, 5 to 8, 9.2, 10.1, 11 to 13; nulls and left-out attributes follow recorded answers.
+Each function encodes a shape of `shapes`: the encoders are made of the definitions when they are
+first used. The shapes of REST have nothing added, because its Java clients refuse unknown
+attributes; the attributes that the command line adds are in `facts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Raw
 
 from nessie_cli.errors import ContentNotFound, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import (
-    NO_ANCESTOR,
     CommitMeta,
     CommitResult,
     Conflict,
@@ -30,37 +32,12 @@ from nessie_cli.model import (
     Operation,
     Put,
     Reference,
-    ReferenceMetadata,
-    ReferenceType,
-    RepositoryConfig,
+    Unchanged,
 )
+from nessie_cli.wire import shapes
+from nessie_cli.wire.shape import Attribute, alternatives, attributes, constant, is_shape, without_null
 
 Json = dict[str, Any]
-
-SPEC_VERSION = "2.2.0"
-"""The version of the Nessie specification that is announced (reference 13.1)."""
-
-REASONS: Mapping[int, str] = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    406: "Not Acceptable",
-    408: "Request Timeout",
-    409: "Conflict",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    499: "Client Closed Request",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
-"""Reason phrases of the statuses that errors carry."""
-
-_LEFT_OUT_WHEN_NULL = frozenset({"sqlText", "dialect", "versionId", "signatureId", "metadataLocation"})
-"""Attributes of known content types that are not written when they have no value; `lastCheckpoint` is written as null."""
 
 
 def instant(when: datetime | None) -> str | None:
@@ -72,7 +49,93 @@ def instant(when: datetime | None) -> str | None:
     return text.removesuffix("000") + "Z" if when.microsecond else text + "Z"
 
 
-# -- parts --------------------------------------------------------------------------------------------------------------------------
+# -- derived encoders -------------------------------------------------------------------------------
+
+
+def encode(shape: Any, value: Any) -> Json:
+    """The JSON of a value in a shape, or in one of several."""
+    return encoder(shape)(value)
+
+
+@cache
+def encoder(shape: Any) -> Callable[[Any], Json]:
+    """The function that encodes values in a shape, or in one of several.
+
+    It is compiled from source text, as the methods of dataclasses are: a loop over the attributes takes
+    1.3 times as long for a page of a log, and four times as long for the answer to a commit.
+    """
+    if shape in _ENCODERS:
+        return _ENCODERS[shape]
+    if several := alternatives(shape):
+        return _chosen(several)
+    names: dict[str, Any] = {}
+    known = attributes(shape)
+    first = next((index for index, one in enumerate(known) if one.optional), len(known))
+    pairs = ", ".join(f"{one.name!r}: {_expression(one.type, _source(one, names), names)}" for one in known[:first])
+    lines = ["def encode(value):", f" body = {{{pairs}}}"]
+    for one in known[first:]:
+        lines += _statements(one, names)
+    exec("\n".join([*lines, " return body"]), names)  # noqa: S102 - the text is made of our own definitions
+    return names["encode"]  # type: ignore[no-any-return]
+
+
+def _chosen(several: Iterable[Any]) -> Callable[[Any], Json]:
+    """The function that encodes values in the shape that their type tells."""
+    by_type = {name: encoder(one) for one in several for name in get_args(attributes(one)[0].type)}
+    operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE", Unchanged: "UNCHANGED"}
+    return lambda value: by_type[operations.get(type(value)) or value.type](value)
+
+
+def _source(attribute: Attribute, names: dict[str, Any]) -> str:
+    """The source text that takes the value of an attribute from `value`."""
+    source = attribute.source
+    return f"value.{source}" if isinstance(source, str) else f"{_named(source, names)}(value)"
+
+
+def _statements(attribute: Attribute, names: dict[str, Any]) -> list[str]:
+    """The source text that adds an attribute to `body`, unless it has no value."""
+    name, found = attribute.name, _source(attribute, names)
+    if not attribute.optional:
+        return [f" body[{name!r}] = {_expression(attribute.type, found, names)}"]
+    test = "" if get_origin(attribute.type) in (list, dict) else " is not None"
+    encoded = _expression(attribute.type, "found", names)
+    return [f" found = {found}", f" if found{test}:", f"  body[{name!r}] = {encoded}"]
+
+
+def _expression(kind: Any, found: str, names: dict[str, Any]) -> str:
+    """The source text of a value of a type, encoded; `found` is the source text of the value."""
+    if fixed := constant(kind):
+        return repr(fixed[0])
+    kind, nullable = without_null(kind)
+    if nullable and (encoded := _expression(kind, "one", names)) != "one":
+        # A list that may be null is null if it is empty.
+        test = "" if get_origin(kind) is list else " is not None"
+        return f"({encoded} if (one := {found}){test} else None)"
+    if get_origin(kind) is list:
+        item = _expression(get_args(kind)[0], "item", names)
+        return f"list({found})" if item == "item" else f"[{item} for item in {found}]"
+    if get_origin(kind) is dict:
+        item = _expression(get_args(kind)[1], "item", names)
+        return f"{{name: {item} for name, item in {found}.items()}}"
+    function = _function(kind)
+    return found if function is None else f"{_named(function, names)}({found})"
+
+
+def _function(kind: Any) -> Callable[[Any], Any] | None:
+    """The function that encodes values of a type; None if they are JSON already."""
+    if kind in _ENCODERS or alternatives(kind) or is_shape(kind):
+        return encoder(kind)
+    return str if get_origin(kind) is Literal else None
+
+
+def _named(value: Any, names: dict[str, Any]) -> str:
+    """The name of an object in the compiled source text."""
+    name = f"_{len(names)}"
+    names[name] = value
+    return name
+
+
+# -- parts ------------------------------------------------------------------------------------------
 
 
 def encode_key(key: ContentKey) -> Json:
@@ -81,14 +144,10 @@ def encode_key(key: ContentKey) -> Json:
 
 
 def encode_content(content: Content) -> Json:
-    """A content: `type` and `id` first (`id` null when unknown), then its attributes; those of unknown types as they came."""
-    body: Json = {"type": content.type_name, "id": content.id}
-    attributes = content.attributes()
+    """A content: `type` and `id` first (`id` null if unknown), then its attributes; those of unknown types unchanged."""
     if content.payload:
-        if not attributes.get("properties", True):
-            del attributes["properties"]
-        attributes = {name: value for name, value in attributes.items() if value is not None or name not in _LEFT_OUT_WHEN_NULL}
-    return body | attributes
+        return encode(shapes.CONTENTS[content.type], content)
+    return encode(shapes.ForeignContent, content) | content.attributes()
 
 
 def encode_optional_content(content: Content | None) -> Json | None:
@@ -97,107 +156,60 @@ def encode_optional_content(content: Content | None) -> Json | None:
 
 
 def encode_operation(operation: Operation) -> Json:
-    """An operation as a client sends it: `expectedContent` only where it is set. `decode_operation` gives the operation back."""
-    key = encode_key(operation.key)
-    if not isinstance(operation, Put):
-        return {"type": "DELETE" if isinstance(operation, Delete) else "UNCHANGED", "key": key}
-    body: Json = {"type": "PUT", "key": key, "content": encode_content(operation.content)}
-    if operation.expected_content is not None:
-        body["expectedContent"] = encode_content(operation.expected_content)
-    return body
-
-
-def encode_logged_operation(operation: Operation) -> Json:
-    """An operation as a log entry shows it: a Put has `documentation`, always null, and no expected content."""
-    body = encode_operation(operation)
-    if isinstance(operation, Put):
-        body.pop("expectedContent", None)
-        body["documentation"] = None
-    return body
+    """An operation as a client sends it: `expectedContent` only if it is set. `decode_operation` gives the operation back."""
+    return encode(shapes.Operation, operation)
 
 
 def encode_commit_meta(meta: CommitMeta) -> Json:
-    """Commit metadata, v2 view: plural attributes; `allProperties` and `parentCommitHashes` are left out when empty."""
-    body: Json = {
-        "hash": meta.hash,
-        "committer": meta.committer,
-        "authors": list(meta.authors),
-        "allSignedOffBy": list(meta.signed_off_by),
-        "message": meta.message,
-        "commitTime": instant(meta.commit_time),
-        "authorTime": instant(meta.author_time),
-    }
-    if meta.properties:
-        body["allProperties"] = {name: list(values) for name, values in meta.properties.items()}
-    if meta.parents:
-        body["parentCommitHashes"] = list(meta.parents)
-    return body
+    """Commit metadata, v2 view: plural attributes; `allProperties` and `parentCommitHashes` are left out if empty."""
+    return encode(shapes.CommitMeta, meta)
 
 
 def encode_reference(reference: Reference) -> Json:
-    """A reference; a detached one has no `name`, `metadata` is left out when unknown."""
-    body: Json = {"type": reference.type.value}
-    if reference.type is not ReferenceType.DETACHED:
-        body["name"] = reference.name
-    body["hash"] = reference.hash
-    if reference.metadata is not None:
-        body["metadata"] = encode_reference_metadata(reference.metadata)
-    return body
-
-
-def encode_reference_metadata(metadata: ReferenceMetadata) -> Json:
-    """What is known of a reference beside its hash; nulls are written."""
-    return {
-        "numCommitsAhead": metadata.ahead,
-        "numCommitsBehind": metadata.behind,
-        "commitMetaOfHEAD": encode_commit_meta(metadata.head) if metadata.head else None,
-        "commonAncestorHash": metadata.common_ancestor,
-        "numTotalCommits": metadata.total,
-    }
+    """A reference; a detached one has no `name`, `metadata` is left out if unknown."""
+    return encode(shapes.Reference, reference)
 
 
 def encode_log_entry(entry: LogEntry) -> Json:
-    """One commit of a log; `operations` is null where there are none or they were not asked for."""
-    return {
-        "commitMeta": encode_commit_meta(entry.meta),
-        "parentCommitHash": entry.parent,
-        "operations": [encode_logged_operation(o) for o in entry.operations] if entry.operations else None,
-    }
+    """One commit of a log; `operations` is null if there are none or they were not requested."""
+    return encode(shapes.BareLogEntry, entry)
 
 
 def encode_entry(entry: Entry) -> Json:
     """One key of a commit's state; the attribute of the key is `name`."""
-    return {
-        "type": entry.type,
-        "name": encode_key(entry.key),
-        "contentId": entry.content_id,
-        "content": encode_optional_content(entry.content),
-    }
+    return encode(shapes.BareEntry, entry)
 
 
 def encode_diff_entry(entry: DiffEntry) -> Json:
     """One key whose content differs."""
-    return {"key": encode_key(entry.key), "from": encode_optional_content(entry.before), "to": encode_optional_content(entry.after)}
+    return encode(shapes.BareDiffEntry, entry)
 
 
 def encode_conflict(conflict: Conflict) -> Json:
-    """A conflict: type, key (null where the conflict is about a reference) and message."""
-    return {
-        "conflictType": conflict.type.value,
-        "key": encode_key(conflict.key) if conflict.key else None,
-        "message": conflict.message,
-    }
+    """A conflict: type, key (null if the conflict is about a reference) and message."""
+    return encode(shapes.BareConflict, conflict)
 
 
 def encode_merge_detail(detail: MergeDetail) -> Json:
-    """One key of a merge; `conflict` is left out where there is none."""
-    body: Json = {"key": encode_key(detail.key), "mergeBehavior": detail.behavior.value}
-    if detail.conflict:
-        body["conflict"] = encode_conflict(detail.conflict)
-    return body
+    """One key of a merge; `conflict` is left out if there is none."""
+    return encode(shapes.BareMergeDetail, detail)
 
 
-# -- answers ------------------------------------------------------------------------------------------------------------------------
+_ENCODERS: Mapping[Any, Callable[[Any], Any]] = {
+    shapes.Instant: instant,
+    shapes.ConflictKind: str,
+    shapes.Key: encode_key,
+    shapes.Content: encode_content,
+}
+"""The types that are encoded by functions of their own."""
+
+
+# -- answers ----------------------------------------------------------------------------------------
+
+
+def assembled(shape: Any, **values: Any) -> Json:
+    """An object of several values, each under the name of its attribute's field."""
+    return encode(shape, SimpleNamespace(**values))
 
 
 def encode_page(name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference) -> Json:
@@ -209,82 +221,31 @@ def encode_page(name: str, items: Iterable[Json | Raw], token: str | None = None
     return body | {attribute: encode_reference(reference) for attribute, reference in references.items()}
 
 
-def encode_references(references: Iterable[Reference], token: str | None = None) -> Json:
-    """A page of references."""
-    return encode_page("references", map(encode_reference, references), token)
-
-
-def encode_log(entries: Iterable[LogEntry], token: str | None = None) -> Json:
-    """A page of a log (LogResponse)."""
-    return encode_page("logEntries", map(encode_log_entry, entries), token)
-
-
-def encode_entries(entries: Iterable[Entry], effective: Reference, token: str | None = None) -> Json:
-    """A page of entries (EntriesResponse)."""
-    return encode_page("entries", map(encode_entry, entries), token, effectiveReference=effective)
-
-
-def encode_diff(entries: Iterable[DiffEntry], before: Reference, after: Reference, token: str | None = None) -> Json:
-    """A page of a difference (DiffResponse)."""
-    return encode_page("diffs", map(encode_diff_entry, entries), token, effectiveFromReference=before, effectiveToReference=after)
-
-
 def encode_single_reference(reference: Reference) -> Json:
     """The answer of the verbs that get, create, assign or delete a reference."""
-    return {"reference": encode_reference(reference)}
+    return assembled(shapes.SingleReference, reference=reference)
 
 
 def encode_content_response(content: Content, effective: Reference) -> Json:
-    """One content (ContentResponse)."""
-    return {"content": encode_content(content), "effectiveReference": encode_reference(effective)}
-
-
-def encode_contents_response(contents: Mapping[ContentKey, Content], effective: Reference) -> Json:
-    """Several contents (GetMultipleContentsResponse)."""
-    found = [{"key": encode_key(key), "content": encode_content(content)} for key, content in contents.items()]
-    return {"contents": found, "effectiveReference": encode_reference(effective)}
+    """One content."""
+    return assembled(shapes.ContentResponse, content=content, effective_reference=effective)
 
 
 def encode_commit_result(result: CommitResult) -> Json:
-    """What a commit did (CommitResponse); `addedContents` is null when nothing was created."""
-    added = [{"key": encode_key(key), "contentId": content_id} for key, content_id in result.added.items()]
-    return {"targetBranch": encode_reference(result.reference), "addedContents": added or None}
+    """What a commit did; `addedContents` is null if nothing was created."""
+    return encode(shapes.BareCommit, result)
 
 
 def encode_merge_result(result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail) -> Json:
-    """What a merge or transplant did (MergeResponse); `detail` encodes each key."""
-    return {
-        "wasApplied": result.applied,
-        "wasSuccessful": result.successful,
-        "resultantTargetHash": result.resultant_hash,
-        "commonAncestor": result.common_ancestor,
-        "targetBranch": result.target_branch,
-        "effectiveTargetHash": result.effective_target_hash,
-        "expectedHash": result.expected_hash,
-        "details": [detail(d) for d in result.details],
-    }
+    """What a merge or transplant did; `detail` encodes each key."""
+    return encode(shapes.MergeOutcome, result) | {"details": [detail(one) for one in result.details]}
 
 
-def encode_config(config: RepositoryConfig) -> Json:
-    """The answer of the config endpoint, v2."""
-    body: Json = {
-        "defaultBranch": config.default_branch,
-        "minSupportedApiVersion": 1,
-        "maxSupportedApiVersion": 2,
-        "actualApiVersion": 2,
-        "specVersion": SPEC_VERSION,
-        "noAncestorHash": NO_ANCESTOR,
-    }
-    if config.created:
-        body["repositoryCreationTimestamp"] = body["oldestPossibleCommitTimestamp"] = instant(config.created)
-    return body
-
-
-# -- errors -------------------------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------
 
 
 def encode_error(error: NessieError, *, details: bool = True) -> Json:
-    """The body of an error answer. `details=False` for clients that do not announce specification 2 (reference 8.1)."""
+    """The body of an error answer. `details=False` for clients that do not announce specification 2."""
     body = encode_error_line(error)
     found = error_details(error) if details else None
     if found:
@@ -294,20 +255,19 @@ def encode_error(error: NessieError, *, details: bool = True) -> Json:
 
 def encode_error_line(error: NessieError) -> Json:
     """Status, reason, message and code of an error."""
-    reason = REASONS.get(error.status, "Error")
-    return {"status": error.status, "reason": reason, "message": error.message, "errorCode": error.code}
+    return encode(shapes.ErrorLine, error)
 
 
 def error_details(error: NessieError) -> Json | None:
-    """`errorDetails` of an error, None where it has none (reference 8.3)."""
+    """`errorDetails` of an error, or None if it has none."""
     if isinstance(error, ContentNotFound):
-        return {"type": "CONTENT_KEY", "contentKey": encode_key(error.key)}
+        return encode(shapes.KeyDetails, error)
     conflicts = _reported(error)
     return {"type": "REFERENCE_CONFLICTS", "conflicts": [encode_conflict(c) for c in conflicts]} if conflicts else None
 
 
 def _reported(error: NessieError) -> list[Conflict]:
-    """The conflicts to report: a failed merge lists every key, those without an own conflict as KEY_CONFLICT (reference 9.2)."""
+    """The conflicts to report: a failed merge lists every key, those without a conflict of their own as KEY_CONFLICT."""
     if isinstance(error, MergeConflict):
         details = error.result.details
         if any(d.conflict for d in details):

@@ -1,41 +1,27 @@
-"""The pydantic models that everything from outside passes, and their faults as one line.
+"""Validation of what comes from outside: pydantic models derived from the shapes, and their faults as one line.
 
-Models are strict: a text is no number, true is no number, a number with a fraction is no whole number. Unknown attributes are ignored, except in
-commit metadata (reference 1.1, 7.3). What values mean together is the business of the dataclasses that are made of them.
+Models are strict: a text is no number, true is no number, a number with a fraction is no integer.
+Unknown attributes are ignored unless the shape rejects them. How values go together is checked by the
+classes of `model` that are made of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.leniency import coerce, is_lenient
+from nessie_cli.wire.shape import SCALARS, Attribute, alternatives, attributes, constant, is_shape, plain, without_null
 
-Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-
-
-def _list_of_texts(value: Any) -> Any:
-    """A list as the tuple that a frozen value holds; null stands for no elements, as the original reads it."""
-    return () if value is None else tuple(value) if isinstance(value, list) else value
-
-
-def _map_of_texts(value: Any) -> Any:
-    return {} if value is None else value
-
-
-def _map_or_empty_list(value: Any) -> Any:
-    """The original reads an empty list where the properties of a commit belong as none."""
-    return {} if value == [] and is_lenient() else value
-
-
-Texts = Annotated[tuple[str, ...], BeforeValidator(_list_of_texts)]
-TextMap = Annotated[dict[str, str], BeforeValidator(_map_of_texts)]
 JsonObject = dict[str, Any]
 
 
@@ -45,112 +31,96 @@ class Guard(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", alias_generator=to_camel)
 
 
-# -- contents: one model per type, fields named as in its dataclass -----------------------------------------------------------------------
-
-
-class ContentGuard(Guard):
-    """What every content has."""
-
-    id: str | None = None
-
-
-class IcebergTableGuard(ContentGuard):
-    """ICEBERG_TABLE; all of its attributes have to be there."""
-
-    metadata_location: str
-    snapshot_id: Int64
-    schema_id: Int32
-    spec_id: Int32
-    sort_order_id: Int32
-
-
-class IcebergViewGuard(ContentGuard):
-    """ICEBERG_VIEW."""
-
-    metadata_location: str
-    version_id: Int64
-    schema_id: Int32
-    sql_text: str | None = None
-    dialect: str | None = None
-
-
-class DeltaLakeTableGuard(ContentGuard):
-    """DELTA_LAKE_TABLE."""
-
-    metadata_location_history: Texts = ()
-    checkpoint_location_history: Texts = ()
-    last_checkpoint: str | None = None
-
-
-class NamespaceGuard(ContentGuard):
-    """NAMESPACE; the original takes one without elements."""
-
-    elements: Texts = ()
-    properties: TextMap = Field(default_factory=dict)
-
-
-class UDFGuard(ContentGuard):
-    """UDF."""
-
-    sql_text: str | None = None
-    dialect: str | None = None
-    version_id: str | None = None
-    signature_id: str | None = None
-    metadata_location: str | None = None
-
-
-CONTENT_GUARDS: Mapping[str, type[ContentGuard]] = {
-    "ICEBERG_TABLE": IcebergTableGuard,
-    "ICEBERG_VIEW": IcebergViewGuard,
-    "DELTA_LAKE_TABLE": DeltaLakeTableGuard,
-    "NAMESPACE": NamespaceGuard,
-    "UDF": UDFGuard,
-}
-"""The guard of each content type."""
-
-
-# -- keys, operations, commit metadata ----------------------------------------------------------------------------------------------------
-
-
-class KeyGuard(Guard):
-    """A content key; the original reads one without elements as the empty key."""
-
-    elements: Texts = ()
-
-
-class KeyOperationGuard(Guard):
-    """DELETE and UNCHANGED."""
-
-    key: KeyGuard
-
-
-class PutGuard(Guard):
-    """PUT; `metadata` and `documentation` are checked to be JSON of the right kind and go no further (reference 6.4)."""
-
-    key: KeyGuard
-    content: JsonObject
-    expected_content: JsonObject | None = None
-    metadata: list[JsonObject] | None = None
-    documentation: JsonObject | None = None
-
-
-class CommitMetaGuard(Guard):
-    """Commit metadata, singular and plural names; the only object in which an unknown attribute is a fault."""
-
+class _Closed(Guard):
     model_config = ConfigDict(extra="forbid")
 
-    message: str
-    author: str | None = None
-    authors: list[str] | None = None
-    signed_off_by: str | None = None
-    all_signed_off_by: list[str] | None = None
-    author_time: str | None = None
-    properties: Annotated[dict[str, str] | None, BeforeValidator(_map_or_empty_list)] = None
-    all_properties: Annotated[dict[str, list[str]] | None, BeforeValidator(_map_or_empty_list)] = None
-    hash: Any = None
-    committer: Any = None
-    commit_time: Any = None
-    parent_commit_hashes: Any = None
+
+@cache
+def guard_of(shape: Any) -> type[Guard]:
+    """The model of a shape in a request.
+
+    What can be null may be missing. The original reads a list or map that is null as empty.
+    """
+    base = _Closed if shape.rejects_unknown else Guard
+    fields: dict[str, Any] = {one.field: _field(one) for one in attributes(shape) if not constant(one.type)}
+    return create_model(shape.__name__, __base__=base, **fields)
+
+
+@cache
+def answer_guard(shape: Any, *needed: str) -> type[Guard]:
+    """The model of a shape in an answer of any server: attributes that are not `needed` may be missing.
+
+    Shapes within it remain JSON.
+    """
+    fields: dict[str, Any] = {one.field: _answer_field(one, needed=one.name in needed) for one in attributes(shape)}
+    return create_model(shape.__name__, __base__=Guard, **fields)
+
+
+def _field(one: Attribute) -> Any:
+    """The type and default of an attribute of a request."""
+    kind, nullable = without_null(one.type)
+    checked = _checked(kind)
+    if get_origin(kind) is dict and get_args(kind)[1] is not Any:
+        return _map_field(one, checked, nullable=nullable)
+    if one.filled:
+        checked = Annotated[checked, Field(min_length=1)]
+    if nullable or one.optional:
+        return checked | None, Field(None, alias=one.name)
+    if get_origin(kind) is list and not one.filled:
+        return Annotated[tuple[get_args(checked)[0], ...], BeforeValidator(_tuple)], Field((), alias=one.name)  # type: ignore[misc]
+    return checked, Field(alias=one.name)
+
+
+def _map_field(one: Attribute, checked: Any, *, nullable: bool) -> Any:
+    if nullable:
+        return Annotated[checked | None, BeforeValidator(_map_or_empty_list)], Field(None, alias=one.name)
+    return Annotated[checked, BeforeValidator(_map)], Field(default_factory=dict, alias=one.name)
+
+
+def _tuple(value: Any) -> Any:
+    """A list as the tuple that a frozen value holds."""
+    return () if value is None else tuple(value) if isinstance(value, list) else value
+
+
+def _map(value: Any) -> Any:
+    return {} if value is None else value
+
+
+def _map_or_empty_list(value: Any) -> Any:
+    """The original reads an empty list in the place of a commit's properties as none."""
+    return {} if value == [] and is_lenient() else value
+
+
+_EMPTY: Mapping[Any, Any] = {str: "", bool: False, int: 0}
+
+
+def _answer_field(one: Attribute, *, needed: bool) -> Any:
+    """The type and default of an attribute of an answer."""
+    kind, nullable = without_null(one.type)
+    checked = _checked(kind, nested=False)
+    empty = None if nullable else _EMPTY.get(checked)
+    if nullable or (empty is None and not needed):
+        checked = checked | None
+    return checked, Field(... if needed else empty, alias=one.name)
+
+
+def _checked(kind: Any, *, nested: bool = True) -> Any:
+    """What pydantic checks for a type.
+
+    Only that it is an object if it is one of several shapes, if its faults name its attributes, or unless `nested`.
+    """
+    if get_origin(kind) is list:
+        item = _checked(get_args(kind)[0], nested=nested)
+        # Values hold tuples, which pydantic makes of lists if it is not strict; the items stay strict.
+        return list[item] if nested else Annotated[tuple[item, ...], Field(strict=False)]  # type: ignore[valid-type]
+    if get_origin(kind) is dict:
+        return dict[str, _checked(get_args(kind)[1], nested=nested)]  # type: ignore[misc]
+    if alternatives(kind) or is_shape(kind):
+        return guard_of(kind) if nested and is_shape(kind) and not kind.rejects_unknown else JsonObject
+    bounds = SCALARS.get(kind, {})
+    if "maximum" in bounds:
+        return Annotated[int, Field(ge=bounds["minimum"], le=bounds["maximum"])]
+    return str if get_origin(kind) is Literal else Any if kind is None else plain(kind)
 
 
 # -- faults -------------------------------------------------------------------------------------------------------------------------------
@@ -186,7 +156,7 @@ def _problem(error: ErrorDetails, guard: type[Guard]) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        known = sorted(to_camel(name) for name in guard.model_fields)
+        known = sorted(str(field.alias) for field in guard.model_fields.values())
         return f"is no attribute that is known here ({', '.join(known)})"
     if kind in ("greater_than_equal", "less_than_equal"):
         return f"is out of range: {describe(value)} does not fit into {_bits(error)} bits"
@@ -198,3 +168,83 @@ def _problem(error: ErrorDetails, guard: type[Guard]) -> str:
 def _bits(error: ErrorDetails) -> int:
     bound: int = next(iter(error["ctx"].values()))
     return 64 if abs(bound) > 2**32 else 32
+
+
+# -- leniency -----------------------------------------------------------------------------------------
+#
+# The original's conversions of JSON scalars, for servers that must take what its clients have always been
+# allowed to send: `"17"` and `1.5` are integers (17 and 1), null is the number 0, numbers and truth values
+# are texts, numbers and texts are truth values. Only a value that a model has refused is converted and
+# checked once more, so values that pass at once cost nothing.
+
+_LENIENT: ContextVar[bool] = ContextVar("lenient", default=False)
+_REFUSED = object()
+_NUMBER = re.compile(r"[+-]?\d{1,30}")
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+
+
+class lenient:  # noqa: N801 - used as a function that gives a context is
+    """What is decoded inside is read as the original reads it."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _LENIENT.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _LENIENT.reset(self._token)
+
+
+def is_lenient() -> bool:
+    """Whether scalars are converted here."""
+    return _LENIENT.get()
+
+
+def coerce(data: Any, faults: Sequence[ErrorDetails]) -> Any:
+    """The same JSON with the refused scalars converted; None where one of them cannot be. The given value is left as it is."""
+    copy = data
+    for found in faults:
+        convert = _CONVERSIONS.get(found["type"])
+        value = _REFUSED if convert is None else convert(found["input"])
+        if value is _REFUSED or not found["loc"]:
+            return None
+        copy = _replaced(copy, found["loc"], value)
+    return copy
+
+
+def _replaced(data: Any, path: Sequence[int | str], value: Any) -> Any:
+    """A copy of a JSON value with another value at a path."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = _replaced(data[path[0]], path[1:], value)
+    return copy
+
+
+def _whole_number(value: Any) -> Any:
+    if value is None or value == "":
+        return 0
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value)
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        return int(value)
+    return _REFUSED
+
+
+def _text(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, bool | int | float) else _REFUSED
+
+
+def _truth(value: Any) -> Any:
+    if isinstance(value, int):
+        return value != 0
+    return _TRUTH.get(value.strip(), _REFUSED) if isinstance(value, str) else _REFUSED
+
+
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "int_type": _whole_number,
+    "int_from_float": _whole_number,
+    "string_type": _text,
+    "bool_type": _truth,
+}
+"""By what pydantic calls the fault."""

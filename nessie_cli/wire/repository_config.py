@@ -6,13 +6,13 @@ import re
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
-
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.guards import Guard, Int32, check
+from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
+from nessie_cli.wire.rest import GarbageCollectorConfig
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
@@ -27,31 +27,13 @@ _POLICY_RULE = "must be NONE, a positive number of commits, a duration (PT36H, P
 _NANOS = 10**9
 
 
-class _PolicyGuard(Guard):
-    reference_name_pattern: str
-    policy: str
-
-
-class GarbageCollectorGuard(Guard):
-    """How long what is kept."""
-
-    default_cutoff_policy: str | None = None
-    per_ref_cutoff_policies: list[_PolicyGuard] | None = None
-    new_files_grace_period: str | None = None
-    expected_file_count_per_content: Int32 | None = None
-
-
-class _UpdateGuard(Guard):
-    config: dict[str, Any] = Field()
-
-
 def decode_repository_config(data: Any) -> tuple[str, Json]:
     """The type and the object of `{"config": {"type": ...}}`, without attributes that have no value."""
-    config = check(_UpdateGuard, data, "").config
+    config = check(guard_of(UpdateRepositoryConfigRequest), data, "").__dict__["config"]
     name = object_with_type(config, "config", TYPE_NAMES)
     if name not in TYPE_NAMES:
         raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")
-    guard = check(GarbageCollectorGuard, config, "config")
+    guard: Any = check(guard_of(GarbageCollectorConfig), config, "config")
     policies = [_policy(one, join("config.perRefCutoffPolicies", index)) for index, one in enumerate(guard.per_ref_cutoff_policies or ())]
     default, grace = guard.default_cutoff_policy, guard.new_files_grace_period
     body = {
@@ -64,7 +46,7 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
     return name, {attribute: value for attribute, value in body.items() if value is not None}
 
 
-def _policy(guard: _PolicyGuard, path: str) -> Json:
+def _policy(guard: Any, path: str) -> Json:
     try:
         re.compile(guard.reference_name_pattern)
     except re.error as error:

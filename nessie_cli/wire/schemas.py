@@ -1,31 +1,25 @@
-"""JSON Schemas of everything that travels: requests as the guards take them, answers as `encode` and `encode_v1` write them.
+"""JSON Schemas of the shapes: for the OpenAPI document (`components`) and for the command line (`definitions`).
 
-They describe; they check nothing at run time. The OpenAPI document is made of them, and tests hold real answers against them.
+They describe and check nothing at run time. Tests hold real answers against them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from inspect import cleandoc
+from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
-
-from nessie_cli.model import ConflictType, MergeBehavior
-from nessie_cli.wire import bodies, guards, repository_config
+from nessie_cli.wire import bodies, guards, rest, shapes
 from nessie_cli.wire.encode import Json
+from nessie_cli.wire.shape import SCALARS, Attribute, OneOf, Shape, alternatives, attributes, constant, is_shape, plain, without_null
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
-NUMBER: Json = {"type": "integer"}
-FLAG: Json = {"type": "boolean"}
-INSTANT: Json = {"type": "string", "format": "date-time"}
 HASH: Json = {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
-SPEC: Json = {"type": "string", "pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"}
-"""A hash with relative parts behind it."""
-NAME: Json = {"type": "string", "pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"}
 
 
 def ref(name: str) -> Json:
-    """A named schema."""
+    """A reference to a component of the OpenAPI document."""
     return {"$ref": PREFIX + name}
 
 
@@ -34,245 +28,155 @@ def maybe(schema: Json) -> Json:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def many(schema: Json) -> Json:
-    """A list."""
-    return {"type": "array", "items": schema}
+# -- from the definitions of shapes -----------------------------------------------------------------
+
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 
 
-def texts(schema: Json | None = None) -> Json:
-    """A map of texts to values."""
-    return {"type": "object", "additionalProperties": schema or TEXT}
+def is_named(kind: Any) -> bool:
+    """Whether a type has a definition of its own: a shape, or a scalar with a description."""
+    return "description" in SCALARS.get(kind, {}) or (isinstance(kind, type) and issubclass(kind, Shape | OneOf))
 
 
-def record(required: Json, optional: Json | None = None) -> Json:
-    """An object with these attributes and no others."""
-    return {"type": "object", "properties": required | (optional or {}), "required": list(required), "additionalProperties": False}
+def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
+    """The schema of a type; `refer` gives that of a named type."""
+    if is_named(kind):
+        return refer(kind)
+    inner, nullable = without_null(kind)
+    if nullable and inner is not None:
+        return maybe(schema_of(inner, refer))
+    if found := alternatives(kind):
+        return {"anyOf": [schema_of(one, refer) for one in found]}
+    if get_origin(kind) is list:
+        return {"items": schema_of(get_args(kind)[0], refer), "type": "array"}
+    if get_origin(kind) is dict:
+        return {"additionalProperties": schema_of(get_args(kind)[1], refer), "type": "object"}
+    return _scalar(kind)
 
 
-def _page(name: str, item: Json, **more: Json) -> Json:
-    return record({"hasMore": FLAG, "token": maybe(TEXT), name: many(item)} | more)
+def _scalar(kind: Any) -> Json:
+    """The schema of a scalar type, or of any value."""
+    if kind is Any:
+        return {}
+    if fixed := constant(kind):
+        return {"type": "null"} if fixed[0] is None else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind)), "type": "string"}
+    rules = {name: rule for name, rule in SCALARS.get(kind, {}).items() if name != "description"}
+    return rules | {"type": _TYPES[plain(kind)]}
 
 
-# -- requests: from the guards ------------------------------------------------------------------------------------------------------------
+def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
+    """The definition of a named type."""
+    if kind in SCALARS:
+        return dict(sorted((SCALARS[kind] | _scalar(kind)).items()))
+    if issubclass(kind, OneOf):
+        return {"anyOf": [refer(one) for one in kind.shapes]}
+    found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
+    if kind.is_open:
+        found["additionalProperties"] = True
+    found["properties"] = {one.name: schema_of(one.type, refer) for one in attributes(kind)}
+    found["required"] = [one.name for one in attributes(kind) if not one.optional]
+    return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
 
 
-def _of_guard(guard: type[BaseModel], **overrides: Json) -> Json:
-    """The schema of a guard, without the titles that repeat the names, with some attributes described better than their guard can."""
-    schema = guard.model_json_schema()
-    schema.pop("title", None)
-    schema.pop("description", None)
-    definitions = schema.pop("$defs", {})
-    schema["properties"] = {name: overrides.get(name) or _without_titles(value, definitions) for name, value in schema["properties"].items()}
-    return schema
+def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
+    """The definitions of named types and of all that they refer to, by their names."""
+    found: dict[str, Json] = {}
+
+    def refer(kind: Any) -> Json:
+        if kind.__name__ not in found:
+            found[kind.__name__] = {}
+            found[kind.__name__] = definition(kind, refer)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+
+    for kind in kinds:
+        refer(kind)
+    return found
 
 
-def _without_titles(value: Any, definitions: Json) -> Any:
-    if isinstance(value, list):
-        return [_without_titles(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "$ref" in value:
-        return _without_titles(definitions[value["$ref"].rpartition("/")[2]], definitions)
-    return {name: _without_titles(item, definitions) for name, item in value.items() if name not in ("title", "description", "default")}
+# -- components of the OpenAPI document ---------------------------------------------------------------
 
-
-def _typed(name: str, schema: Json) -> Json:
-    """One alternative of a union: the attribute `type` says which."""
-    schema = {**schema, "properties": {"type": {"const": name}, **schema["properties"]}}
-    schema["required"] = ["type", *schema.get("required", [])]
-    return schema
-
-
-def _requests() -> dict[str, Json]:
-    contents = {f"{name}_CONTENT": _typed(name, _of_guard(guard)) for name, guard in guards.CONTENT_GUARDS.items()}
-    put = _of_guard(guards.PutGuard, key=ref("ContentKey"), content=ref("Content"), expectedContent=maybe(ref("Content")))
-    keyed = _of_guard(guards.KeyOperationGuard, key=ref("ContentKey"))
-    behavior = {"enum": [str(one) for one in MergeBehavior]}
-    modes = many(ref("MergeKeyBehavior"))
-    shared = {"fromRefName": NAME, "keyMergeModes": maybe(modes), "defaultKeyMergeMode": maybe(behavior)}
-    return {
-        **contents,
-        "Content": {"oneOf": [ref(name) for name in contents]},
-        "ReferenceRequest": {
-            "oneOf": [
-                *(_typed(kind, _named_reference()) for kind in ("BRANCH", "TAG")),
-                _typed("DETACHED", {"type": "object", "properties": {"hash": SPEC}, "required": ["hash"]}),
-            ]
-        },
-        "ContentKey": _of_guard(guards.KeyGuard, elements={**many({"type": "string", "minLength": 1, "maxLength": 500}), "maxItems": 20}),
-        "CommitMetaRequest": _of_guard(guards.CommitMetaGuard, authorTime=maybe(INSTANT)),
-        "Operation": {"oneOf": [_typed("PUT", put), _typed("DELETE", keyed), _typed("UNCHANGED", keyed)]},
-        "Operations": record({"commitMeta": ref("CommitMetaRequest"), "operations": {**many(ref("Operation")), "minItems": 1}}),
-        "MergeKeyBehavior": _of_guard(
-            bodies.BehaviorGuard,
-            key=ref("ContentKey"),
-            mergeBehavior=behavior,
-            expectedTargetContent=maybe(ref("Content")),
-            resolvedContent=maybe(ref("Content")),
-        ),
-        "Merge": _without(_of_guard(bodies.MergeGuard, commitMeta=maybe(ref("CommitMetaRequest")), **shared), *bodies.MISSPELT),
-        "Transplant": _without(_of_guard(bodies.TransplantGuard, **shared), *bodies.MISSPELT),
-        "GetMultipleContentsRequest": _of_guard(bodies.KeysGuard, requestedKeys={**many(ref("ContentKey")), "minItems": 1}),
-        "UpdateRepositoryConfigRequest": record({"config": ref("GarbageCollectorConfig")}),
-        "GarbageCollectorConfig": _typed(repository_config.GARBAGE_COLLECTOR, _of_guard(repository_config.GarbageCollectorGuard)),
-        "NamespaceUpdate": _of_guard(bodies.NamespaceUpdateGuard),
-    }
-
-
-def _named_reference() -> Json:
-    return {"type": "object", "properties": {"name": NAME, "hash": maybe(SPEC)}, "required": ["name"]}
-
-
-def _without(schema: Json, *names: str) -> Json:
-    return {**schema, "properties": {name: value for name, value in schema["properties"].items() if name not in names}}
-
-
-# -- answers ------------------------------------------------------------------------------------------------------------------------------
-
-
-def _metadata(commit_meta: str) -> Json:
-    return record(
-        {
-            "numCommitsAhead": maybe(NUMBER),
-            "numCommitsBehind": maybe(NUMBER),
-            "commitMetaOfHEAD": maybe(ref(commit_meta)),
-            "commonAncestorHash": maybe(HASH),
-            "numTotalCommits": maybe(NUMBER),
-        }
-    )
-
-
-def _reference(metadata: str) -> Json:
-    named = {"name": NAME, "hash": maybe(HASH)}
-    kinds = [record({"type": {"const": kind}} | named, {"metadata": maybe(ref(metadata))}) for kind in ("BRANCH", "TAG")]
-    return {"oneOf": [*kinds, record({"type": {"const": "DETACHED"}, "hash": HASH})]}
-
-
-def _merge_answer(detail: str, more: Json | None = None) -> Json:
-    return record(
-        {
-            "wasApplied": FLAG,
-            "wasSuccessful": FLAG,
-            "resultantTargetHash": maybe(HASH),
-            "commonAncestor": maybe(HASH),
-            "targetBranch": TEXT,
-            "effectiveTargetHash": maybe(HASH),
-            "expectedHash": maybe(HASH),
-            "details": many(ref(detail)),
-        }
-        | (more or {})
-    )
-
-
-def _answers() -> dict[str, Json]:
-    key, content = ref("ContentKey"), ref("AnyContent")
-    behavior = {"enum": [str(one) for one in MergeBehavior]}
-    keyed_content = record({"key": key, "content": content})
-    put = {"type": {"const": "PUT"}, "key": key, "content": content}
-    delete = record({"type": {"const": "DELETE"}, "key": key})
-    state = record({"commitHash": HASH, "commitConsistency": TEXT, "meta": maybe(ref("CommitMeta"))})
-    configs = record({}, {"configs": many(ref("GarbageCollectorConfig"))})
-    return {
-        "AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]},
-        "CommitMeta": record(
-            {
-                "hash": maybe(HASH),
-                "committer": maybe(TEXT),
-                "authors": many(TEXT),
-                "allSignedOffBy": many(TEXT),
-                "message": TEXT,
-                "commitTime": maybe(INSTANT),
-                "authorTime": maybe(INSTANT),
-            },
-            {"allProperties": texts(many(TEXT)), "parentCommitHashes": many(HASH)},
-        ),
-        "ReferenceMetadata": _metadata("CommitMeta"),
-        "Reference": _reference("ReferenceMetadata"),
-        "SingleReferenceResponse": record({"reference": ref("Reference")}),
-        "ReferencesResponse": _page("references", ref("Reference")),
-        "LogEntry": record(
-            {
-                "commitMeta": ref("CommitMeta"),
-                "parentCommitHash": HASH,
-                "operations": maybe(many({"oneOf": [record(put | {"documentation": {"type": "null"}}), delete]})),
-            }
-        ),
-        "LogResponse": _page("logEntries", ref("LogEntry")),
-        "Entry": record({"type": TEXT, "name": key, "contentId": TEXT, "content": maybe(content)}),
-        "EntriesResponse": _page("entries", ref("Entry"), effectiveReference=ref("Reference")),
-        "DiffEntry": record({"key": key, "from": maybe(content), "to": maybe(content)}),
-        "DiffResponse": _page("diffs", ref("DiffEntry"), effectiveFromReference=ref("Reference"), effectiveToReference=ref("Reference")),
-        "ContentResponse": record({"content": content, "effectiveReference": ref("Reference")}),
-        "GetMultipleContentsResponse": record({"contents": many(keyed_content), "effectiveReference": ref("Reference")}),
-        "CommitResponse": record({"targetBranch": ref("Reference"), "addedContents": maybe(many(record({"key": key, "contentId": TEXT})))}),
-        "Conflict": record({"conflictType": {"enum": [str(one) for one in ConflictType]}, "key": maybe(key), "message": TEXT}),
-        "MergeDetail": record({"key": key, "mergeBehavior": behavior}, {"conflict": maybe(ref("Conflict"))}),
-        "MergeResponse": _merge_answer("MergeDetail"),
-        "ReferenceHistoryResponse": record({"reference": ref("Reference"), "current": state, "previous": many(state), "commitLogConsistency": TEXT}),
-        "RepositoryConfigResponse": configs,
-        "UpdateRepositoryConfigResponse": record({"previous": maybe(ref("GarbageCollectorConfig"))}),
-        "NessieConfiguration": record(
-            {
-                "defaultBranch": TEXT,
-                "minSupportedApiVersion": NUMBER,
-                "maxSupportedApiVersion": NUMBER,
-                "actualApiVersion": NUMBER,
-                "specVersion": TEXT,
-                "noAncestorHash": HASH,
-            },
-            {"repositoryCreationTimestamp": INSTANT, "oldestPossibleCommitTimestamp": INSTANT},
-        ),
-        "NessieError": _error(),
-    }
-
-
-def _error() -> Json:
-    conflicts = record({"type": {"const": "REFERENCE_CONFLICTS"}, "conflicts": many(ref("Conflict"))})
-    key = record({"type": {"const": "CONTENT_KEY"}, "contentKey": ref("ContentKey")})
-    return record(
-        {"status": NUMBER, "reason": TEXT, "message": TEXT, "errorCode": TEXT, "serverStackTrace": {"type": "null"}},
-        {"errorDetails": {"oneOf": [conflicts, key]}},
-    )
-
-
-def _answers_v1() -> dict[str, Json]:
-    key, content = ref("ContentKey"), ref("AnyContent")
-    put = record({"type": {"const": "PUT"}, "key": key, "content": content, "expectedContent": {"type": "null"}})
-    delete = record({"type": {"const": "DELETE"}, "key": key})
-    meta = {
-        "properties": texts(),
-        "hash": maybe(HASH),
-        "committer": maybe(TEXT),
-        "message": TEXT,
-        "commitTime": maybe(INSTANT),
-        "authorTime": maybe(INSTANT),
-        "author": maybe(TEXT),
-        "signedOffBy": maybe(TEXT),
-    }
-    detail = {
-        "key": key,
-        "mergeBehavior": {"enum": [str(one) for one in MergeBehavior]},
-        "conflictType": {"enum": ["NONE", "UNRESOLVABLE"]},
-        "sourceCommits": many(TEXT),
-        "targetCommits": many(TEXT),
-    }
-    entry = {"commitMeta": ref("CommitMetaV1"), "parentCommitHash": HASH, "operations": maybe(many({"oneOf": [put, delete]}))}
-    return {
-        "CommitMetaV1": record(meta),
-        "ReferenceMetadataV1": _metadata("CommitMetaV1"),
-        "ReferenceV1": _reference("ReferenceMetadataV1"),
-        "ReferencesResponseV1": _page("references", ref("ReferenceV1")),
-        "LogResponseV1": _page("logEntries", record(entry)),
-        "EntriesResponseV1": _page("entries", record({"type": TEXT, "name": key})),
-        "DiffResponseV1": _page("diffs", ref("DiffEntry")),
-        "GetMultipleContentsResponseV1": record({"contents": many(record({"key": key, "content": content}))}),
-        "MergeDetailV1": record(detail),
-        "MergeResponseV1": _merge_answer("MergeDetailV1", {"sourceCommits": many(TEXT), "targetCommits": {"type": "null"}}),
-        "NamespacesResponse": record({"namespaces": many(content)}),
-        "NessieConfigurationV1": record({"defaultBranch": TEXT, "maxSupportedApiVersion": NUMBER}),
-    }
+_REQUESTS: Mapping[str, Any] = {
+    **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
+    **{shape.__name__: shape for shape in bodies.BODIES},
+}
+_ANSWERS: Mapping[Any, str] = {
+    shapes.BareCommit: "CommitResponse",
+    shapes.BareConflict: "Conflict",
+    shapes.BareDiffEntry: "DiffEntry",
+    shapes.BareEntry: "Entry",
+    shapes.BareLogEntry: "LogEntry",
+    shapes.BareMerge: "MergeResponse",
+    shapes.BareMergeDetail: "MergeDetail",
+    shapes.Content: "AnyContent",
+    shapes.ContentResponse: "ContentResponse",
+    shapes.Key: "ContentKey",
+    shapes.SingleReference: "SingleReferenceResponse",
+    **{shape: shape.__name__ for shape in rest.ANSWERS},
+}
+"""The shapes whose components have names of the Nessie specification."""
 
 
 def schemas() -> dict[str, Json]:
-    """Every schema by its name."""
-    return _requests() | _answers() | _answers_v1()
+    """Every component by its name."""
+    found = _request_components()
+    return found | _answer_components(found)
+
+
+def _request_components() -> dict[str, Json]:
+    """The components of all requests."""
+    elements = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 500}, "maxItems": 20}
+    names = {shape: name for name, shape in _REQUESTS.items()} | {shapes.Key: "ContentKey", shapes.Content: "Content"}
+
+    def refer(kind: Any) -> Json:
+        if kind in names:
+            return ref(names[kind])
+        if several := alternatives(kind):
+            return {"anyOf": [refer(one) for one in several]}
+        return _request(kind, refer) if is_shape(kind) else _scalar(kind)
+
+    contents = {"oneOf": [ref(f"{name}_CONTENT") for name in shapes.CONTENTS]}
+    found = {name: _request(shape, refer) if is_shape(shape) else definition(shape, refer) for name, shape in _REQUESTS.items()}
+    return found | {"Content": contents, "ContentKey": {"type": "object", "properties": {"elements": elements}}}
+
+
+def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
+    """The schema of an object in a request, with the same attributes required as by its model."""
+    known = [one for one in attributes(shape) if one.name not in bodies.MISSPELT]
+    fields = guards.guard_of(shape).model_fields
+    body: Json = {
+        "properties": {one.name: _request_attribute(one, refer) for one in known},
+        "required": [one.name for one in known if constant(one.type) or fields[one.field].is_required()],
+        "type": "object",
+    }
+    return body | ({"additionalProperties": False} if shape.rejects_unknown else {})
+
+
+def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
+    """The schema of an attribute in a request, which may be null if it may be missing."""
+    kind, nullable = without_null(one.type)
+    schema = schema_of(kind, refer)
+    if one.filled:
+        schema = schema | {"minItems" if "items" in schema else "minLength": 1}
+    return maybe(schema) if schema and (nullable or one.optional) else schema
+
+
+def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:
+    """The components of all answers; those that are `given` as requests are referred to and stay as they are."""
+    found: dict[str, Json] = {"AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]}}
+
+    def refer(kind: Any) -> Json:
+        if not (is_shape(kind) or alternatives(kind)):
+            return _scalar(kind)
+        name = _ANSWERS.get(kind, getattr(kind, "__name__", ""))
+        if name not in found and name not in given:
+            found[name] = {}
+            found[name] = {key: value for key, value in definition(kind, refer).items() if key != "title"}
+            if is_shape(kind):
+                found[name]["additionalProperties"] = False
+        return ref(name)
+
+    for kind in _ANSWERS:
+        refer(kind)
+    return found

@@ -6,7 +6,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, KeyBehavior, MergeBehavior, ReferenceType
-from nessie_cli.wire.bodies import (
+from nessie_cli.wire.decode import (
     MergeBody,
     ReferenceBody,
     TransplantBody,

@@ -36,7 +36,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.wire import encode
+from nessie_cli.wire import encode, rest
 
 KEY = ContentKey(("db", "order.lines"))
 KEY_JSON = {"elements": ["db", "order.lines"]}
@@ -148,7 +148,7 @@ def test_a_detached_reference_has_no_name_and_metadata_is_left_out_when_unknown(
 def test_a_log_names_the_parent_and_has_no_empty_list_of_operations():
     first = LogEntry(CommitMeta("m", hash="aa", parents=(NO_ANCESTOR,)), 1, ())
     second = LogEntry(CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE)))
-    body = encode.encode_log([second, first], "aa")
+    body = encode.encode_page("logEntries", map(encode.encode_log_entry, [second, first]), "aa")
     assert (body["hasMore"], body["token"]) == (True, "aa")
     assert [(e["parentCommitHash"], e["operations"]) for e in body["logEntries"]] == [
         ("aa", [{"type": "DELETE", "key": KEY_JSON}, {"type": "PUT", "key": KEY_JSON, "content": TABLE_JSON, "documentation": None}]),
@@ -158,25 +158,27 @@ def test_a_log_names_the_parent_and_has_no_empty_list_of_operations():
 
 def test_pages_say_what_they_were_read_from():
     entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
-    assert encode.encode_entries([entry], MAIN) == {
+    assert encode.encode_page("entries", [encode.encode_entry(entry)], effectiveReference=MAIN) == {
         "hasMore": False,
         "token": None,
         "entries": [{"type": "ICEBERG_TABLE", "name": KEY_JSON, "contentId": "i", "content": None}],
         "effectiveReference": MAIN_JSON,
     }
-    assert encode.encode_diff([DiffEntry(KEY, None, TABLE)], MAIN, MAIN, "00") == {
+    assert encode.encode_page(
+        "diffs", [encode.encode_diff_entry(DiffEntry(KEY, None, TABLE))], "00", effectiveFromReference=MAIN, effectiveToReference=MAIN
+    ) == {
         "hasMore": True,
         "token": "00",
         "diffs": [{"key": KEY_JSON, "from": None, "to": TABLE_JSON}],
         "effectiveFromReference": MAIN_JSON,
         "effectiveToReference": MAIN_JSON,
     }
-    assert encode.encode_references([MAIN]) == {"hasMore": False, "token": None, "references": [MAIN_JSON]}
+    assert encode.encode_page("references", [encode.encode_reference(MAIN)]) == {"hasMore": False, "token": None, "references": [MAIN_JSON]}
 
 
 def test_answers_of_contents_and_commits():
     assert encode.encode_content_response(TABLE, MAIN) == {"content": TABLE_JSON, "effectiveReference": MAIN_JSON}
-    assert encode.encode_contents_response({KEY: TABLE}, MAIN) == {
+    assert encode.assembled(rest.GetMultipleContentsResponse, contents={KEY: TABLE}.items(), effective_reference=MAIN) == {
         "contents": [{"key": KEY_JSON, "content": TABLE_JSON}],
         "effectiveReference": MAIN_JSON,
     }
@@ -186,7 +188,7 @@ def test_answers_of_contents_and_commits():
 
 def test_the_configuration_announces_both_versions_of_the_api():
     created = datetime(2026, 1, 1, tzinfo=UTC)
-    body = encode.encode_config(RepositoryConfig("trunk", created, "1"))
+    body = encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", created, "1"))
     assert body == {
         "defaultBranch": "trunk",
         "minSupportedApiVersion": 1,
@@ -197,7 +199,7 @@ def test_the_configuration_announces_both_versions_of_the_api():
         "repositoryCreationTimestamp": "2026-01-01T00:00:00Z",
         "oldestPossibleCommitTimestamp": "2026-01-01T00:00:00Z",
     }
-    assert "repositoryCreationTimestamp" not in encode.encode_config(RepositoryConfig("trunk", None, "1"))
+    assert "repositoryCreationTimestamp" not in encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", None, "1"))
 
 
 # -- merges and errors --------------------------------------------------------------------------------------------------------------------

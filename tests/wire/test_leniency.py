@@ -1,9 +1,8 @@
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.wire.bodies import decode_merge
-from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key
-from nessie_cli.wire.leniency import lenient
+from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, decode_merge
+from nessie_cli.wire.guards import lenient
 
 TABLE = {"type": "ICEBERG_TABLE", "metadataLocation": "file:/x", "snapshotId": 1, "schemaId": 2, "specId": 3, "sortOrderId": 4}
 

@@ -1,0 +1,221 @@
+"""Shapes that only a server sends: pages, configuration, and all that REST v1 does differently."""
+# ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
+
+from operator import itemgetter
+from typing import Literal
+
+from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
+from nessie_cli.wire.shapes import (
+    BareConflict,
+    BareDiffEntry,
+    BareEntry,
+    BareLogEntry,
+    CleanMergeDetail,
+    CommitMeta,
+    Content,
+    DetachedReference,
+    ErrorLine,
+    Hash,
+    Instant,
+    Int32,
+    Key,
+    KeyDetails,
+    LoggedDelete,
+    MergeOutcome,
+    NamedReference,
+    Reference,
+    ReferenceMetadata,
+)
+
+SPEC_VERSION = "2.2.0"
+"""The version of the Nessie specification that a server announces."""
+
+# -- version 2 -------------------------------------------------------------------------------------
+
+
+class BarePage(Shape):
+    """A page of a listing; `token` is null on the last one."""
+
+    hasMore: bool
+    token: str | None
+
+
+class ReferencesResponse(BarePage):
+    references: list[Reference]
+
+
+class LogResponse(BarePage):
+    logEntries: list[BareLogEntry]
+
+
+class EntriesResponse(BarePage):
+    entries: list[BareEntry]
+    effectiveReference: Reference
+
+
+class DiffResponse(BarePage):
+    diffs: list[BareDiffEntry]
+    effectiveFromReference: Reference
+    effectiveToReference: Reference
+
+
+class ContentOfKey(Shape):
+    key: Key = of(itemgetter(0))
+    content: Content = of(itemgetter(1))
+
+
+class GetMultipleContentsResponse(Shape):
+    contents: list[ContentOfKey]
+    effectiveReference: Reference
+
+
+class ReferenceState(Shape):
+    commitHash: Hash
+    commitConsistency: str
+    meta: CommitMeta | None
+
+
+class ReferenceHistoryResponse(Shape):
+    reference: Reference
+    current: ReferenceState
+    previous: list[ReferenceState]
+    commitLogConsistency: str
+
+
+class NessieConfiguration(Shape):
+    defaultBranch: str
+    minSupportedApiVersion: Literal[1]
+    maxSupportedApiVersion: Literal[2]
+    actualApiVersion: Literal[2]
+    specVersion: str = of(lambda _: SPEC_VERSION)
+    noAncestorHash: Hash = of(lambda _: NO_ANCESTOR)
+    repositoryCreationTimestamp: NotRequired[Instant] = of("created")
+    oldestPossibleCommitTimestamp: NotRequired[Instant] = of("created")
+
+
+class CutoffPolicy(Shape):
+    referenceNamePattern: str
+    policy: str
+
+
+class GarbageCollectorConfig(Shape):
+    type: Literal["GARBAGE_COLLECTOR"]
+    defaultCutoffPolicy: NotRequired[str]
+    perRefCutoffPolicies: NotRequired[list[CutoffPolicy]]
+    newFilesGracePeriod: NotRequired[str]
+    expectedFileCountPerContent: NotRequired[Int32]
+
+
+class RepositoryConfigResponse(Shape):
+    configs: NotRequired[list[GarbageCollectorConfig]]
+
+
+class UpdateRepositoryConfigResponse(Shape):
+    previous: GarbageCollectorConfig | None
+
+
+class BareConflictDetails(Shape):
+    type: Literal["REFERENCE_CONFLICTS"]
+    conflicts: list[BareConflict]
+
+
+class NessieError(ErrorLine):
+    errorDetails: NotRequired[BareConflictDetails | KeyDetails]
+    serverStackTrace: None
+
+
+# -- version 1 -------------------------------------------------------------------------------------
+
+
+class CommitMetaV1(Shape):
+    """The metadata of a commit: the first author, signature and value of each property."""
+
+    properties: dict[str, str] = of(lambda meta: {name: values[0] for name, values in meta.properties.items() if values})
+    hash: Hash | None
+    committer: str | None
+    message: str
+    commitTime: Instant | None
+    authorTime: Instant | None
+    author: str | None
+    signedOffBy: str | None = of(lambda meta: meta.signed_off_by[0] if meta.signed_off_by else None)
+
+
+class PutV1(Shape):
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    expectedContent: None
+
+
+class LogEntryV1(BareLogEntry):
+    commitMeta: CommitMetaV1 = of("meta")  # type: ignore[assignment]
+    operations: list[PutV1 | LoggedDelete] | None  # type: ignore[assignment]
+
+
+class ReferenceMetadataV1(ReferenceMetadata):
+    commitMetaOfHEAD: CommitMetaV1 | None = of("head")  # type: ignore[assignment]
+
+
+class NamedReferenceV1(NamedReference):
+    metadata: NotRequired[ReferenceMetadataV1]
+
+
+class ReferenceV1(OneOf):
+    shapes = (NamedReferenceV1, DetachedReference)
+
+
+class EntryV1(Shape):
+    type: str
+    name: Key = of("key")
+
+
+class MergeDetailV1(CleanMergeDetail):
+    """A key of a merge, with the deprecated attributes that old clients require."""
+
+    conflictType: Literal["NONE", "UNRESOLVABLE"] = of(lambda detail: "UNRESOLVABLE" if detail.conflict else "NONE")
+    sourceCommits: list[str] = of(lambda _: ())
+    targetCommits: list[str] = of(lambda _: ())
+
+
+class MergeResponseV1(MergeOutcome):
+    """What a merge or transplant did, with the deprecated attributes that old clients require."""
+
+    details: list[MergeDetailV1]
+    sourceCommits: list[str] = of(lambda _: ())
+    targetCommits: None
+
+
+class ReferencesResponseV1(BarePage):
+    references: list[ReferenceV1]
+
+
+class LogResponseV1(BarePage):
+    logEntries: list[LogEntryV1]
+
+
+class EntriesResponseV1(BarePage):
+    entries: list[EntryV1]
+
+
+class DiffResponseV1(BarePage):
+    diffs: list[BareDiffEntry]
+
+
+class GetMultipleContentsResponseV1(Shape):
+    contents: list[ContentOfKey]
+
+
+class NamespacesResponse(Shape):
+    namespaces: list[Content]
+
+
+class NessieConfigurationV1(Shape):
+    """The configuration of a server; old clients accept nothing more."""
+
+    defaultBranch: str
+    maxSupportedApiVersion: Literal[2]
+
+
+ANSWERS = [found for found in vars().values() if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__]
+"""All of these shapes."""

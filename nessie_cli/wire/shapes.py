@@ -1,0 +1,356 @@
+"""The shapes of JSON that servers and the command line have in common, each defined once (see `shape`).
+
+The command line adds attributes to those named `Bare...`, in `documents`. Shapes that only servers
+send, and all of REST v1, are in `rest`; the bodies of requests are in `bodies`. Attributes are added,
+never renamed or removed.
+"""
+# ruff: noqa: N815 (attributes of JSON)
+
+from operator import itemgetter
+from typing import Any, Literal, NewType
+
+from nessie_cli.model import CONTENT_TYPES, ConflictType
+from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
+
+REASONS = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    499: "Client Closed Request",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+"""Reason phrases of the statuses that errors carry."""
+
+# -- scalars ---------------------------------------------------------------------------------------
+
+
+Hash = NewType("Hash", str)
+Digest = NewType("Digest", str)
+Instant = NewType("Instant", str)
+ContentId = NewType("ContentId", str)
+ConflictKind = NewType("ConflictKind", str)
+ForeignType = NewType("ForeignType", str)
+Count = NewType("Count", int)
+Int32 = NewType("Int32", int)
+Int64 = NewType("Int64", int)
+
+SCALARS |= {
+    Hash: {"description": "The hash of a commit, in full.", "pattern": "^[0-9a-f]{64}$"},
+    Digest: {"description": "The hash of an object that is not a commit.", "pattern": "^[0-9a-f]{64}$"},
+    Instant: {
+        "description": "An ISO instant in UTC with no fraction, or with three or six digits of it.",
+        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z$",
+    },
+    ContentId: {"description": "The identity of a content, kept through renames and merges; usually a UUID."},
+    ConflictKind: {"description": "The kind of a conflict.", "enum": [str(kind) for kind in ConflictType]},
+    ForeignType: {"not": {"enum": sorted(CONTENT_TYPES)}},
+    Count: {"description": "How many there are.", "minimum": 0},
+    Int32: {"minimum": -(2**31), "maximum": 2**31 - 1},
+    Int64: {"minimum": -(2**63), "maximum": 2**63 - 1},
+}
+
+Behavior = Literal["NORMAL", "FORCE", "DROP"]
+
+
+# -- keys and contents -----------------------------------------------------------------------------
+
+
+class Key(Shape):
+    """A content key."""
+
+    elements: list[str]
+
+
+class IcebergTable(Shape):
+    """An Iceberg table at one snapshot."""
+
+    type: Literal["ICEBERG_TABLE"]
+    id: ContentId | None
+    metadataLocation: str
+    snapshotId: Int64
+    schemaId: Int32
+    specId: Int32
+    sortOrderId: Int32
+
+
+class IcebergView(Shape):
+    """An Iceberg view at one version."""
+
+    type: Literal["ICEBERG_VIEW"]
+    id: ContentId | None
+    metadataLocation: str
+    versionId: Int64
+    schemaId: Int32
+    sqlText: NotRequired[str]
+    dialect: NotRequired[str]
+
+
+class DeltaLakeTable(Shape):
+    """A Delta Lake table."""
+
+    type: Literal["DELTA_LAKE_TABLE"]
+    id: ContentId | None
+    metadataLocationHistory: list[str]
+    checkpointLocationHistory: list[str]
+    lastCheckpoint: str | None
+
+
+class Namespace(Shape):
+    """A namespace; `properties` is left out if there are none."""
+
+    type: Literal["NAMESPACE"]
+    id: ContentId | None
+    elements: list[str]
+    properties: NotRequired[dict[str, str]]
+
+
+class Udf(Shape):
+    """A user-defined function."""
+
+    type: Literal["UDF"]
+    id: ContentId | None
+    sqlText: NotRequired[str]
+    dialect: NotRequired[str]
+    versionId: NotRequired[str]
+    signatureId: NotRequired[str]
+    metadataLocation: NotRequired[str]
+
+
+class ForeignContent(Shape):
+    """A content of a type that this version does not know, with all of its attributes."""
+
+    is_open = True
+    type: ForeignType = of("type_name")
+    id: ContentId | None
+
+
+class Content(OneOf):
+    """A content."""
+
+    shapes = (IcebergTable, IcebergView, DeltaLakeTable, Namespace, Udf, ForeignContent)
+
+
+CONTENTS: dict[str, Any] = {
+    "ICEBERG_TABLE": IcebergTable,
+    "ICEBERG_VIEW": IcebergView,
+    "DELTA_LAKE_TABLE": DeltaLakeTable,
+    "NAMESPACE": Namespace,
+    "UDF": Udf,
+}
+"""The shape of each content type."""
+
+
+# -- commits ---------------------------------------------------------------------------------------
+
+
+class CommitMeta(Shape):
+    """The metadata of a commit. `parentCommitHashes` has the merged commit second."""
+
+    hash: Hash | None
+    committer: str | None
+    authors: list[str]
+    allSignedOffBy: list[str] = of("signed_off_by")
+    message: str
+    commitTime: Instant | None
+    authorTime: Instant | None
+    allProperties: NotRequired[dict[str, list[str]]] = of("properties")
+    parentCommitHashes: NotRequired[list[Hash]] = of("parents")
+
+
+class Put(Shape):
+    """A Put as a client sends it."""
+
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    expectedContent: NotRequired[Content]
+
+
+class LoggedPut(Shape):
+    """A Put of a commit."""
+
+    type: Literal["PUT"]
+    key: Key
+    content: Content
+    documentation: None
+
+
+class LoggedDelete(Shape):
+    """A Delete of a commit."""
+
+    type: Literal["DELETE"]
+    key: Key
+
+
+class Unchanged(Shape):
+    """The demand that a key is unmodified."""
+
+    type: Literal["UNCHANGED"]
+    key: Key
+
+
+class Operation(OneOf):
+    """An operation as a client sends it."""
+
+    shapes = (Put, LoggedDelete, Unchanged)
+
+
+class BareLogEntry(Shape):
+    """A commit; `operations` is null if there are none or they were not requested."""
+
+    commitMeta: CommitMeta = of("meta")
+    parentCommitHash: Hash = of("parent")
+    operations: list[LoggedPut | LoggedDelete] | None
+
+
+# -- references ------------------------------------------------------------------------------------
+
+
+class ReferenceMetadata(Shape):
+    """How a reference compares to the default branch, and its last commit; null if not applicable."""
+
+    numCommitsAhead: Count | None = of("ahead")
+    numCommitsBehind: Count | None = of("behind")
+    commitMetaOfHEAD: CommitMeta | None = of("head")
+    commonAncestorHash: Hash | None = of("common_ancestor")
+    numTotalCommits: Count | None = of("total")
+
+
+class NamedReference(Shape):
+    """A branch or tag."""
+
+    type: Literal["BRANCH", "TAG"]
+    name: str
+    hash: Hash
+    metadata: NotRequired[ReferenceMetadata]
+
+
+class DetachedReference(Shape):
+    """A commit that was named without a reference."""
+
+    type: Literal["DETACHED"]
+    hash: Hash
+
+
+class Reference(OneOf):
+    """A reference or a detached commit."""
+
+    shapes = (NamedReference, DetachedReference)
+
+
+class SingleReference(Shape):
+    """One reference."""
+
+    reference: Reference
+
+
+# -- entries and differences -----------------------------------------------------------------------
+
+
+class BareEntry(Shape):
+    """A key of a state; the attribute of the key is `name`."""
+
+    type: str
+    name: Key = of("key")
+    contentId: ContentId
+    content: Content | None
+
+
+class BareDiffEntry(Shape):
+    """A key whose content differs."""
+
+    key: Key
+    from_: Content | None = of("before")
+    to: Content | None = of("after")
+
+
+class ContentResponse(Shape):
+    """One content, and the reference it was read from."""
+
+    content: Content
+    effectiveReference: Reference
+
+
+# -- conflicts, merges and results -----------------------------------------------------------------
+
+
+class BareConflict(Shape):
+    """A conflict as the REST API reports it."""
+
+    conflictType: ConflictKind = of("type")
+    key: Key | None
+    message: str
+
+
+class CleanMergeDetail(Shape):
+    """A key of a merge without its conflict."""
+
+    key: Key
+    mergeBehavior: Behavior = of("behavior")
+
+
+class BareMergeDetail(CleanMergeDetail):
+    """A key of a merge, as the REST API reports it."""
+
+    conflict: NotRequired[BareConflict]
+
+
+class MergeOutcome(Shape):
+    """The outcome of a merge, without the details of its keys."""
+
+    wasApplied: bool = of("applied")
+    wasSuccessful: bool = of("successful")
+    resultantTargetHash: Hash | None = of("resultant_hash")
+    commonAncestor: Hash | None
+    targetBranch: str
+    effectiveTargetHash: Hash | None
+    expectedHash: Hash | None
+
+
+class BareMerge(MergeOutcome):
+    """What a merge would have done, as the REST API reports it."""
+
+    details: list[BareMergeDetail]
+
+
+class AddedContent(Shape):
+    """A content that a commit created."""
+
+    key: Key = of(itemgetter(0))
+    contentId: ContentId = of(itemgetter(1))
+
+
+class BareCommit(Shape):
+    """What a commit did; `addedContents` is null if it created nothing."""
+
+    targetBranch: Reference = of("reference")
+    addedContents: list[AddedContent] | None = of(lambda result: result.added.items())
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+class ErrorLine(Shape):
+    """An error without its details."""
+
+    status: int
+    reason: str = of(lambda error: REASONS.get(error.status, "Error"))
+    message: str
+    errorCode: str = of("code")
+
+
+class KeyDetails(Shape):
+    """The key that has no content."""
+
+    type: Literal["CONTENT_KEY"]
+    contentKey: Key = of("key")
