@@ -35,7 +35,7 @@ from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import pack_objects
 
 REFRESH_AFTER = 3600
-"""Seconds after which an object that is written again becomes young. A sweep's grace period is longer."""
+"""Seconds after which an object that is written again is marked as young. A grace period is longer."""
 
 _LEASES_HEEDED = 64  # references of one call: more would fill the server's table of locks
 _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
@@ -59,7 +59,14 @@ class Committer:
             try:
                 return _outcomes(self._send(parameters, leased))
             except _AnswerLost as lost:
-                return self._resolved(writes, parameters["p_attempt"], lost.cause)
+                outcomes = self._resolved(writes, parameters["p_attempt"], lost.cause)
+                if outcomes is not None:
+                    return outcomes
+                if leased is None:
+                    raise failure(self._url, lost.cause) from lost.cause
+                # The lease has ended, and its connection with it. Go on without one.
+                leased = None
+                parameters["p_attempt"] = os.urandom(16)
             except RETRIED as error:
                 if time.monotonic() > deadline:
                     raise failure(self._url, error) from error
@@ -73,7 +80,9 @@ class Committer:
         now = int(self._clock())
         try:
             return encode(writes) | {
-                "p_attempt": os.urandom(16), "p_now": now, "p_old": now - REFRESH_AFTER
+                "p_attempt": os.urandom(16),
+                "p_now": now,
+                "p_old": now - REFRESH_AFTER,
             }
         except UnicodeEncodeError as error:
             raise unstorable(self._url) from error
@@ -88,8 +97,8 @@ class Committer:
 
     def _resolved(
         self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error
-    ) -> list[Outcome]:
-        """Returns the outcomes of a call whose answer was lost, or raises its error."""
+    ) -> list[Outcome] | None:
+        """Returns the outcomes of a call whose answer was lost, or None if nothing was written."""
         first_id = writes[0].request.id
         unknown = OutcomeUnknown(
             f"store {self._url}: the connection was lost during a commit and its outcome could "
@@ -104,7 +113,7 @@ class Committer:
         except StoreUnavailable as error:
             raise unknown from error
         if attempt not in (by for by, _ in recorded.values()):
-            raise failure(self._url, cause) from cause
+            return None
         # The transaction was committed, so each write of it either is recorded or was refused.
         outcomes: list[Outcome | None] = []
         used: set[str] = set()
@@ -134,7 +143,7 @@ class Committer:
     def _exclude(
         self, ids: Sequence[str], attempt: bytes
     ) -> dict[str, tuple[bytes | None, Request]]:
-        """Inserts tombstones; returns the requests that are recorded nevertheless and by which attempt."""
+        """Inserts tombstones; returns the requests that are recorded, each with its attempt."""
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
@@ -280,7 +289,7 @@ def _outcome(
 
 
 _NAMES = (*encode([]), "p_attempt", "p_now", "p_old")
-_COMMIT = f"SELECT * FROM commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"
+_COMMIT = f"SELECT * FROM commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"  # noqa: S608
 
 # An id that is committed stays as it is; a tombstone of earlier attempts excludes this one, too.
 _TOMBSTONE = """INSERT INTO requests AS r (id, time, excluded) VALUES (%s, %s, ARRAY[%s::bytea])

@@ -14,25 +14,37 @@ TEXT = (pg.CharacterNotInRepertoire, pg.UntranslatableCharacter, UnicodeEncodeEr
 """Text that PostgreSQL cannot hold: a NUL, half a surrogate pair."""
 
 _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
-    ((pg.InvalidPassword, pg.InvalidAuthorizationSpecification),
-     "login refused ({reason}); check the user, and PGPASSWORD or the password file"),
+    (
+        (pg.InvalidPassword, pg.InvalidAuthorizationSpecification),
+        "login refused ({reason}); check the user, and PGPASSWORD or the password file",
+    ),
     ((pg.InvalidCatalogName,), "{reason}; create it with createdb, encoding UTF8"),
     ((pg.InsufficientPrivilege,), "{reason}; grant the missing right to this user"),
-    ((pg.ReadOnlySqlTransaction,),
-     "the database is read-only, nothing was written; connect to the primary server"),
+    (
+        (pg.ReadOnlySqlTransaction,),
+        "the database is read-only, nothing was written; connect to the primary server",
+    ),
     ((pg.DiskFull,), "the server's disk is full, nothing was written; make room and try again"),
     ((pg.LockNotAvailable,), "other writers hold a lock for too long; try again"),
     ((pg.QueryCanceled,), "the statement was cancelled ({reason}); try again"),
     (RETRIED, "it lost too many races with other writers; try again"),
-    ((pg.TooManyConnections,),
-     "the server has no free connections; lower pool_size or raise max_connections"),
+    (
+        (pg.TooManyConnections,),
+        "the server has no free connections; lower pool_size or raise max_connections",
+    ),
     ((pg.OutOfMemory, pg.InsufficientResources), "the server is short of resources ({reason})"),
-    ((pg.CannotConnectNow, pg.AdminShutdown, pg.CrashShutdown),
-     "the server is starting or stopping ({reason}); try again"),
-    ((pg.UndefinedTable, pg.UndefinedFunction, pg.InvalidSchemaName, pg.UndefinedColumn),
-     "its tables or functions are gone ({reason}); restore the schema from a backup"),
-    ((psycopg.OperationalError,),
-     "no connection ({reason}); check that the server runs and can be reached"),
+    (
+        (pg.CannotConnectNow, pg.AdminShutdown, pg.CrashShutdown),
+        "the server is starting or stopping ({reason}); try again",
+    ),
+    (
+        (pg.UndefinedTable, pg.UndefinedFunction, pg.InvalidSchemaName, pg.UndefinedColumn),
+        "its tables or functions are gone ({reason}); restore the schema from a backup",
+    ),
+    (
+        (psycopg.OperationalError,),
+        "no connection ({reason}); check that the server runs and can be reached",
+    ),
 )
 _DAMAGE = (pg.DataCorrupted, pg.IndexCorrupted)
 

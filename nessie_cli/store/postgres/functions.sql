@@ -43,6 +43,34 @@ BEGIN
 END
 $function$;
 
+-- The same for a large load, whose objects were copied into the temporary tables `staged_objects` (in
+-- the order of ids) and `staged_entries`.
+CREATE FUNCTION load_1(p_now bigint, p_old bigint) RETURNS void LANGUAGE plpgsql AS $function$
+DECLARE
+    wanted bigint;
+    base CONSTANT bigint := nextval('numbers') << 24;
+    found bigint;
+BEGIN
+    SELECT count(*) INTO wanted FROM staged_objects;
+    LOOP
+        INSERT INTO objects (number, written, kind, id, data)
+            SELECT base + s.ordinal, p_now, s.kind, s.id, s.data FROM staged_objects s
+            ON CONFLICT (id) DO NOTHING;
+        GET DIAGNOSTICS found = ROW_COUNT;
+        EXIT WHEN found = wanted;
+        PERFORM refresh_1(p_now, p_old, ARRAY(SELECT id FROM staged_objects));
+        SELECT count(*) INTO found FROM objects o
+            WHERE o.id = ANY (ARRAY(SELECT s.id FROM staged_objects s));
+        EXIT WHEN found = wanted;
+    END LOOP;
+    INSERT INTO index_entries (number, entry, id)
+        SELECT o.number, e.entry, o.id FROM staged_entries e
+        JOIN staged_objects s USING (ordinal)
+        JOIN objects o ON o.id = s.id AND o.number = base + e.ordinal
+        ON CONFLICT DO NOTHING;
+END
+$function$;
+
 -- Marks old objects as young, in the order of their ids.
 CREATE FUNCTION refresh_1(p_now bigint, p_old bigint, p_ids bytea[])
 RETURNS void LANGUAGE sql AS $function$

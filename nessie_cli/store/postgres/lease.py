@@ -21,7 +21,9 @@ from nessie_cli.store.postgres.pool import Connection, Pool, is_usable
 WAIT = 5 * LEASE
 """Seconds that a writer waits for a lease. Then it goes on without one."""
 
-_SETUP = "SELECT set_config('lock_timeout', %s, false), set_config('idle_session_timeout', %s, false)"
+_SETUP = (
+    "SELECT set_config('lock_timeout', %s, false), set_config('idle_session_timeout', %s, false)"
+)
 _LOCK = "SELECT pg_advisory_lock(lock_key_1('lease ' || %s))"
 
 
@@ -69,5 +71,3 @@ class Leases:
         except psycopg.Error as error:
             raise failure(self._pool.location.url, error) from error
         return True
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote
 
 import psycopg
 from msgspec import Struct
@@ -14,6 +14,7 @@ from nessie_cli.errors import InvalidInput
 SCHEMA = "nessie"
 POOL_SIZE = 16
 
+_SMALLEST_POOL = 2  # one connection is kept for reading
 _LARGEST_POOL = 1000
 _LONGEST_NAME = 63  # bytes of an identifier in PostgreSQL
 _SECRETS = frozenset(
@@ -45,11 +46,9 @@ def parse_location(url: str) -> Location:
     """Returns the parts of a URL; raises `InvalidInput`, whose text never shows a password."""
     if _USER_WITH_PASSWORD.search(url):
         raise _refused()
-    try:
-        parts = urlsplit(url)
-        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    except ValueError as error:
-        raise InvalidInput(f"store postgresql://...: the URL is malformed: {error}") from None
+    base, _, query = url.partition("?")
+    # Not by parse_qsl: libpq reads a plus sign as itself, not as a space.
+    options = [_option(url, text) for text in query.split("&") if text]
     names = [name for name, _ in options]
     if not _SECRETS.isdisjoint(name.lower() for name in names):
         raise _refused()
@@ -59,21 +58,27 @@ def parse_location(url: str) -> Location:
     schema, pool_size = own.pop("schema", SCHEMA), own.pop("pool_size", str(POOL_SIZE))
     if not schema or "\0" in schema or len(schema.encode(errors="replace")) > _LONGEST_NAME:
         raise InvalidInput(f"store {url}: a schema's name has 1 to {_LONGEST_NAME} bytes")
-    if not re.fullmatch("[0-9]{1,4}", pool_size) or not 2 <= int(pool_size) <= _LARGEST_POOL:
-        raise InvalidInput(f"store {url}: pool_size is a number from 2 to {_LARGEST_POOL}")
-    # `postgresql:///path` would be read by libpq as a database of that name; so do we.
-    query = urlencode([one for one in options if one[0] in own])
+    if (
+        not re.fullmatch("[0-9]{1,4}", pool_size)
+        or not _SMALLEST_POOL <= int(pool_size) <= _LARGEST_POOL
+    ):
+        raise InvalidInput(
+            f"store {url}: pool_size is a number from {_SMALLEST_POOL} to {_LARGEST_POOL}"
+        )
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in own.items())
     try:
-        found = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
+        found = conninfo_to_dict(f"{base}?{query}")
     except psycopg.Error as error:
         raise InvalidInput(f"store {url}: {' '.join(str(error).split())}") from None
     connection = {name: str(value) for name, value in found.items() if value is not None}
     return Location(url, {**_DEFAULTS, **connection}, schema, int(pool_size))
 
 
-def shown(url: str) -> str:
-    """Returns a URL for a message, without what may be a password."""
-    return "postgresql://..." if _USER_WITH_PASSWORD.search(unquote(url)) else url
+def _option(url: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"store {url}: option {name} has no value")
+    return unquote(name), unquote(value)
 
 
 def _refused() -> InvalidInput:

@@ -79,11 +79,6 @@ class Pool:
             raise failure(url, error) from error
         try:
             register(connection)
-            if connection.info.parameter_status("server_encoding") != "UTF8":
-                raise StoreUnavailable(
-                    f"store {url}: the database's encoding is not UTF8; create another by "
-                    "createdb --encoding=UTF8 --template=template0"
-                )
             patience = f"{int(self.patience * 1000)}ms"
             connection.execute(_SETUP, (self.location.schema, patience), prepare=False)
         except psycopg.Error as error:

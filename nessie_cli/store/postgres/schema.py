@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import LiteralString, cast
 
 import psycopg
 from psycopg import sql
@@ -28,6 +27,7 @@ _HERE = Path(__file__).parent
 
 def create_schema(connection: Connection, location: Location) -> None:
     """Creates the tables and functions, unless they exist. Two processes may do so at once."""
+    _check_server(connection, location)
     with connection.transaction():
         connection.execute(_LOCK, (location.schema,))
         if _has_table(connection, location.schema):
@@ -49,13 +49,22 @@ def check_schema(
     connection: Connection, location: Location, format_: int, migrations: Migrations
 ) -> None:
     """Migrates an older store; raises `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`."""
-    if connection.info.server_version < OLDEST_SERVER:
-        raise UnsupportedFormat(f"store {location.url}: needs PostgreSQL 14 or newer")
+    _check_server(connection, location)
     found = _format(connection, location)
     if found != format_:
         _migrate(connection, location, format_, migrations)
     elif not _has_functions(connection, location.schema):
         _add_functions(connection, location)
+
+
+def _check_server(connection: Connection, location: Location) -> None:
+    if connection.info.server_version < OLDEST_SERVER:
+        raise UnsupportedFormat(f"store {location.url}: needs PostgreSQL 14 or newer")
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise UnsupportedFormat(
+            f"store {location.url}: the database's encoding is {encoding}; create one by "
+            "createdb --encoding=UTF8 --template=template0"
+        )
 
 
 def _format(connection: Connection, location: Location) -> int:
@@ -102,8 +111,8 @@ def _add_functions(connection: Connection, location: Location) -> None:
             connection.execute(_script("functions.sql"))
 
 
-def _script(name: str) -> LiteralString:
-    return cast("LiteralString", (_HERE / name).read_text(encoding="utf-8"))
+def _script(name: str) -> bytes:
+    return (_HERE / name).read_bytes()
 
 
 def _has_table(connection: Connection, schema: str) -> bool:

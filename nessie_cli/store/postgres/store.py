@@ -10,8 +10,9 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from itertools import islice
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 
@@ -33,8 +34,9 @@ from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.parameters import Blobs
-from nessie_cli.store.postgres.pool import PATIENCE, Pool
+from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
 from nessie_cli.store.postgres.rows import (
+    PackedObjects,
     a_reference,
     a_reflog_row,
     a_request,
@@ -46,6 +48,9 @@ from nessie_cli.store.postgres.rows import (
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
 
+T = TypeVar("T")
+
+_COPIED = 200  # objects from which on COPY is faster than arrays
 _BATCH = 5_000  # objects of a large load per transaction
 _BATCH_BYTES = 16 << 20
 _LARGE = 64 << 20  # bytes of objects that one call of `commit` sends together with its writes
@@ -64,6 +69,13 @@ _SCAN_OBJECTS = """SELECT number, id, kind, data FROM objects
     WHERE (kind, number) > (%s, %s) AND kind <= %s ORDER BY kind, number LIMIT %s"""
 _SCAN_INDEX = """SELECT entry, number, id FROM index_entries WHERE (entry, number) > (%s, %s)
     ORDER BY entry, number LIMIT %s"""
+_STAGE = """CREATE TEMPORARY TABLE IF NOT EXISTS staged_objects
+        (ordinal bigint, kind smallint, id bytea, data bytea) ON COMMIT DELETE ROWS;
+    CREATE TEMPORARY TABLE IF NOT EXISTS staged_entries
+        (ordinal bigint, entry bytea) ON COMMIT DELETE ROWS"""
+_COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMAT BINARY)"
+_COPY_ENTRIES = "COPY staged_entries (ordinal, entry) FROM STDIN (FORMAT BINARY)"
+_LOAD = "SELECT load_1(%s, %s)"
 _PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
 _DELETED = """WITH old AS MATERIALIZED (
         SELECT id FROM objects WHERE id = ANY (%s) AND written < %s ORDER BY id FOR UPDATE
@@ -79,9 +91,10 @@ _REFLOG = """SELECT number, name, kind, before, after, time, who, operation, mes
 _REQUEST = "SELECT id, caller, digest, result, time FROM requests WHERE id = %s"
 _SETTINGS = """settings_version,
     ARRAY(SELECT name FROM settings ORDER BY name), ARRAY(SELECT value FROM settings ORDER BY name)"""
+_ALL_SETTINGS = f"SELECT {_SETTINGS} FROM store"  # noqa: S608 - fixed texts
 _BASIS = f"""SELECT {_SETTINGS},
         r.name, r.kind, r.target, q.id, q.caller, q.digest, q.result, q.time
-    FROM store LEFT JOIN refs r ON r.name = %s LEFT JOIN requests q ON q.id = %s"""
+    FROM store LEFT JOIN refs r ON r.name = %s LEFT JOIN requests q ON q.id = %s"""  # noqa: S608 - fixed texts
 
 
 def open_postgres(
@@ -99,7 +112,12 @@ def open_postgres(
     `StoreNotFound`, `UnsupportedFormat` (a newer format, or no store), `StoreUnavailable`.
     """
     location = parse_location(url)
-    return _open(location, clock, patience, lambda connection: check_schema(connection, location, format_, migrations))
+    return _open(
+        location,
+        clock,
+        patience,
+        lambda connection: check_schema(connection, location, format_, migrations),
+    )
 
 
 def create_postgres(
@@ -112,7 +130,7 @@ def create_postgres(
     """
     location = parse_location(url)
 
-    def create(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    def create(connection: Connection) -> None:
         create_schema(connection, location)
         check_schema(connection, location, STORE_FORMAT, MIGRATIONS)
 
@@ -123,7 +141,7 @@ def _open(
     location: Location,
     clock: Callable[[], float],
     patience: float,
-    prepare: Callable[[psycopg.Connection[tuple[Any, ...]]], object],
+    prepare: Callable[[Connection], object],
 ) -> PostgresStore:
     pool = Pool(location, patience)
     try:
@@ -218,16 +236,22 @@ class PostgresStore:
 
     def _put(self, objects: Sequence[StoredObject]) -> None:
         now = int(self._clock())
+        times = (now, now - REFRESH_AFTER)
         rows = pack_objects(objects)
-        columns = (rows.ids, rows.ordinals, rows.kinds, rows.data, rows.entry_ordinals, rows.entries)
-        self._write(_PUT, (now, now - REFRESH_AFTER, *columns))
+        if len(rows.ids) < _COPIED:
+            columns = (rows.ids, rows.ordinals, rows.kinds, rows.data)
+            values = (*times, *columns, rows.entry_ordinals, rows.entries)
+            self._retried(lambda connection: connection.execute(_PUT, values))
+        else:
+            self._retried(lambda connection: _load(connection, rows, times))
 
     def delete(self, ids: Sequence[bytes], written_before: int) -> int:
         """See `Store`. The grace period must be longer than `REFRESH_AFTER`."""
         rest = iter(ids)
         gone = 0
         while batch := list(islice(rest, _DELETE)):
-            gone += self._write(_DELETED, (Blobs(batch), written_before))[0][0]
+            values = (Blobs(batch), written_before)
+            gone += self._retried(partial(_delete, values=values))
         return gone
 
     # -- references, reflog, settings, requests --
@@ -273,7 +297,7 @@ class PostgresStore:
 
     def settings(self) -> Settings:
         """See `View`."""
-        return _settings(self._rows(f"SELECT {_SETTINGS} FROM store")[0])
+        return _settings(self._rows(_ALL_SETTINGS)[0])
 
     def request(self, id_: str) -> Request | None:
         """See `View`."""
@@ -312,35 +336,46 @@ class PostgresStore:
     # -- statements --
 
     def _rows(self, query: LiteralString, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Returns the rows of a reading statement. A broken connection is replaced once."""
-        try:
-            return self._executed(query, values)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown):
-                raise failure(self._url, error) from error
-        except psycopg.Error as error:
-            raise failure(self._url, error) from error
-        try:
-            return self._executed(query, values)
-        except psycopg.Error as error:
-            raise failure(self._url, error) from error
+        """Returns the rows of a reading statement, asked again if the connection breaks."""
+        again = True
+        while True:
+            with self._pool.connection() as connection:
+                try:
+                    return connection.execute(query, values, binary=True).fetchall()
+                except psycopg.Error as error:
+                    if not (again and connection.closed):
+                        raise failure(self._url, error) from error
+            again = False
 
-    def _write(self, query: LiteralString, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Runs a statement that may lose races with other writers."""
+    def _retried(self, write: Callable[[Connection], T]) -> T:
+        """Runs statements that may lose races with other writers and that may be repeated."""
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                return self._executed(query, values, writing=True)
+                with self._pool.connection(writing=True) as connection:
+                    return write(connection)
             except psycopg.Error as error:
                 if not isinstance(error, RETRIED) or time.monotonic() > deadline:
                     raise failure(self._url, error) from error
             time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
 
-    def _executed(
-        self, query: LiteralString, values: Sequence[object], *, writing: bool = False
-    ) -> list[tuple[Any, ...]]:
-        with self._pool.connection(writing=writing) as connection:
-            return connection.execute(query, values, binary=True).fetchall()
+
+def _load(connection: Connection, rows: PackedObjects, times: tuple[int, int]) -> None:
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(_STAGE)
+        with cursor.copy(_COPY_OBJECTS) as copy:
+            copy.set_types(["int8", "int2", "bytea", "bytea"])
+            for row in zip(rows.ordinals, rows.kinds, rows.ids, rows.data, strict=True):
+                copy.write_row(row)
+        with cursor.copy(_COPY_ENTRIES) as copy:
+            copy.set_types(["int8", "bytea"])
+            for entry in zip(rows.entry_ordinals, rows.entries, strict=True):
+                copy.write_row(entry)
+        cursor.execute(_LOAD, times)
+
+
+def _delete(connection: Connection, values: tuple[Blobs, int]) -> int:
+    return int(connection.execute(_DELETED, values).fetchall()[0][0])
 
 
 def _settings(row: Sequence[Any]) -> Settings:
@@ -349,4 +384,6 @@ def _settings(row: Sequence[Any]) -> Settings:
 
 
 def _without_objects(write: Write) -> Write:
-    return Write(write.request, (), write.moves, write.settings, write.required, write.settings_version)
+    return Write(
+        write.request, (), write.moves, write.settings, write.required, write.settings_version
+    )
