@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
 
-_FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, or a path"
-_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite|postgres|postgresql):"
+_FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, a path, or postgresql://user@host/database"
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
 def open_store(url: str) -> Store:
@@ -18,6 +19,8 @@ def open_store(url: str) -> Store:
     """
     if url == "memory:":
         return _memory()
+    if _is_postgres(url):
+        return _postgres().open_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import open_sqlite
 
@@ -28,6 +31,8 @@ def create_store(url: str) -> Store:
     """Open a store, making an empty one where there is none; the folder must exist. Raises what `open_store` raises."""
     if url == "memory:":
         return _memory()
+    if _is_postgres(url):
+        return _postgres().create_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import create_sqlite
 
@@ -40,15 +45,24 @@ def _memory() -> Store:
     return MemoryStore()
 
 
+def _is_postgres(url: str) -> bool:
+    return re.match("postgres(ql)?:", url, re.ASCII | re.IGNORECASE) is not None
+
+
+def _postgres() -> ModuleType:
+    try:
+        from nessie_cli.store import postgres
+    except ImportError as error:
+        raise InvalidInput(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
+    return postgres
+
+
 def _path(url: str) -> str:
     """The file that a URL or bare path names; a relative one is relative to the working directory."""
     if "\0" in url:
         raise InvalidInput(f"store {url!r}: a path has no zero bytes")
     if ":" not in url or not (scheme := re.match(_SCHEME, url, re.ASCII | re.IGNORECASE)):
         path = url
-    elif (scheme[1] or scheme[2]).lower() in ("postgres", "postgresql"):
-        # Without the URL: it may hold a password.
-        raise InvalidInput("store postgresql://...: PostgreSQL is not available yet; write " + _FORMS)
     elif url[:10].lower() == "sqlite:///":
         path = url[10:]
     else:
