@@ -234,7 +234,7 @@ def test_an_older_format_is_migrated_once_in_one_transaction(postgres_url: str) 
     def step(number: int, fail: bool = False):
         def migrate(connection) -> None:
             ran.append(number)
-            connection.execute("CREATE TABLE added_%d ()" % number)
+            connection.execute(f"CREATE TABLE added_{number} ()")
             if fail:
                 connection.execute("SELECT 1 / 0")
 
@@ -269,6 +269,15 @@ def test_functions_of_this_version_are_added_to_a_store_of_another_one(postgres_
     store = open_postgres(postgres_url)
     assert write(store, create("main")) == Done()
     store.close()
+
+
+def test_text_is_compared_by_code_point_whatever_the_database_says(postgres_url: str, server: PostgresServer) -> None:
+    create_postgres(postgres_url).close()
+    with server.connect() as connection:
+        query = """SELECT DISTINCT collname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+            JOIN pg_collation l ON l.oid = a.attcollation
+            WHERE c.relnamespace = %s::regnamespace AND a.atttypid = 'text'::regtype"""
+        assert connection.execute(query, (schema_of(postgres_url),)).fetchall() == [("C",)]
 
 
 def test_a_database_in_another_encoding_is_refused(server: PostgresServer, postgres_url: str) -> None:

@@ -113,8 +113,8 @@ class Pool:
                 raise self._closed_error()
             if not free:
                 raise StoreUnavailable(
-                    f"store {self.location.url}: all {self.location.pool_size} connections of this "
-                    "process are in use; try again, or open it with a larger pool_size"
+                    f"store {self.location.url}: no connection of this process became free; try "
+                    f"again, or open it with more than pool_size={self.location.pool_size}"
                 )
             self._busy += 1
             self._writing += writing
