@@ -61,7 +61,7 @@ def _path(url: str) -> str:
     """The file that a URL or bare path names; a relative one is relative to the working directory."""
     if "\0" in url:
         raise InvalidInput(f"store {url!r}: a path has no zero bytes")
-    if ":" not in url or not (scheme := re.match(_SCHEME, url, re.ASCII | re.IGNORECASE)):
+    if ":" not in url or not re.match(_SCHEME, url, re.ASCII | re.IGNORECASE):
         path = url
     elif url[:10].lower() == "sqlite:///":
         path = url[10:]

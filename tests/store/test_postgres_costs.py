@@ -79,7 +79,7 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
         lambda: store.basis("main", "r"),
         lambda: store.get([one.id for one in objects]),
         lambda: store.written_before(id_of("900"), COMMIT, 500),
-        lambda: store.references(),
+        store.references,
         lambda: store.reflog("main", None, 1000),
         lambda: store.find_indexed(b"x", None, 100),
         lambda: store.request("r"),
