@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from types import ModuleType
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
@@ -20,7 +21,9 @@ def open_store(url: str) -> Store:
     if url == "memory:":
         return _memory()
     if _is_postgres(url):
-        return _postgres().open_postgres(url)
+        with _psycopg_needed():
+            from nessie_cli.store.postgres import open_postgres
+        return open_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import open_sqlite
 
@@ -32,7 +35,9 @@ def create_store(url: str) -> Store:
     if url == "memory:":
         return _memory()
     if _is_postgres(url):
-        return _postgres().create_postgres(url)
+        with _psycopg_needed():
+            from nessie_cli.store.postgres import create_postgres
+        return create_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import create_sqlite
 
@@ -49,12 +54,12 @@ def _is_postgres(url: str) -> bool:
     return re.match("postgres(ql)?:", url, re.ASCII | re.IGNORECASE) is not None
 
 
-def _postgres() -> ModuleType:
+@contextmanager
+def _psycopg_needed() -> Iterator[None]:
     try:
-        from nessie_cli.store import postgres
+        yield
     except ImportError as error:
         raise InvalidInput(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
-    return postgres
 
 
 def _path(url: str) -> str:
