@@ -21,10 +21,10 @@ from nessie_cli.store.postgres.pool import Connection, Pool, is_usable
 WAIT = 5 * LEASE
 """Seconds that a writer waits for a lease. Then it goes on without one."""
 
-_SETUP = (
-    "SELECT set_config('lock_timeout', %s, false), set_config('idle_session_timeout', %s, false)"
-)
-_LOCK = "SELECT pg_advisory_lock(lock_key_1('lease ' || %s))"
+_BEGIN = """SELECT set_config('lock_timeout', %s, false), set_config('idle_session_timeout', %s, false),
+    pg_advisory_lock(lock_key_1('lease ' || %s))"""
+_END = """SELECT pg_advisory_unlock_all(), set_config('lock_timeout', %s, false),
+    set_config('idle_session_timeout', '0', false)"""
 
 
 class Leases:
@@ -41,18 +41,15 @@ class Leases:
         if not self._free.acquire(timeout=WAIT):
             yield ""
             return
-        connection, process, token = None, os.getpid(), ""
         try:
-            connection = self._pool.connect()
-            if self._lock(connection, name):
-                token = os.urandom(8).hex()
-                self._held[token] = (process, connection)
-            yield token
+            with self._pool.extra_connection() as connection:
+                token = self._begin(connection, name)
+                try:
+                    yield token
+                finally:
+                    self._end(connection, token)
         finally:
             self._free.release()
-            self._held.pop(token, None)
-            if connection is not None and os.getpid() == process:
-                connection.close()
 
     def connection(self, token: str) -> Connection | None:
         """Returns the connection that holds a lease, or None if the lease has ended."""
@@ -61,13 +58,26 @@ class Leases:
             return None
         return connection
 
-    def _lock(self, connection: Connection, name: str) -> bool:
+    def _begin(self, connection: Connection, name: str) -> str:
         wait, lease = (f"{int(seconds * 1000)}ms" for seconds in (WAIT, LEASE))
         try:
-            connection.execute(_SETUP, (wait, lease))
-            connection.execute(_LOCK, (name,))
+            connection.execute(_BEGIN, (wait, lease, name))
         except psycopg.errors.LockNotAvailable:
-            return False
+            connection.close()
+            return ""
         except psycopg.Error as error:
+            connection.close()
             raise failure(self._pool.location.url, error) from error
-        return True
+        token = os.urandom(8).hex()
+        self._held[token] = (os.getpid(), connection)
+        return token
+
+    def _end(self, connection: Connection, token: str) -> None:
+        process, _ = self._held.pop(token, (0, None))
+        if process != os.getpid():
+            return
+        try:
+            connection.execute(_END, (f"{int(self._pool.patience * 1000)}ms",))
+        except psycopg.Error:
+            # The server has ended the lease, and the connection with it.
+            connection.close()

@@ -65,7 +65,7 @@ class Pool:
         self._close_idle = weakref.finalize(self, _close_all, self._idle, os.getpid())
 
     def connect(self) -> Connection:
-        """Opens a connection of its own, outside of the limit; raises `StoreUnavailable`."""
+        """Opens a connection, which the caller closes; raises `StoreUnavailable`."""
         if self.closed:
             raise self._closed_error()
         url = self.location.url
@@ -104,6 +104,18 @@ class Pool:
                 # This is a child that was forked inside: the connection is its parent's.
                 _inherited.append(connection)
 
+    @contextmanager
+    def extra_connection(self) -> Iterator[Connection]:
+        """Lends a connection outside of the limit."""
+        process, connection = os.getpid(), self._take()
+        try:
+            yield connection
+        finally:
+            if os.getpid() == process:
+                self._keep(connection)
+            else:
+                _inherited.append(connection)
+
     def _enter(self, writing: bool) -> None:
         with self._changed:
             free = self._changed.wait_for(
@@ -135,16 +147,20 @@ class Pool:
             connection.close()
 
     def _leave(self, connection: Connection | None, writing: bool) -> None:
-        usable = connection is not None and is_usable(connection)
+        if connection is not None:
+            self._keep(connection)
         with self._changed:
             self._busy -= 1
             self._writing -= writing
-            if connection is not None and usable and not self.closed:
-                self._idle.append(connection)
-                connection = None
             self._changed.notify_all()
-        if connection is not None:
-            connection.close()
+
+    def _keep(self, connection: Connection) -> None:
+        usable = is_usable(connection)
+        with self._changed:
+            if usable and not self.closed and len(self._idle) < self.location.pool_size:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     def close(self) -> None:
         """Closes idle connections and waits a little for the others, which their users close."""
