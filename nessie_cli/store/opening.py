@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
 
-_FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, or a path"
-_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite|postgres|postgresql):"
+_FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, a path, or postgresql://user@host/database"
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
 def open_store(url: str) -> Store:
@@ -18,6 +20,10 @@ def open_store(url: str) -> Store:
     """
     if url == "memory:":
         return _memory()
+    if _is_postgres(url):
+        with _psycopg_needed():
+            from nessie_cli.store.postgres import open_postgres
+        return open_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import open_sqlite
 
@@ -28,6 +34,10 @@ def create_store(url: str) -> Store:
     """Open a store, making an empty one where there is none; the folder must exist. Raises what `open_store` raises."""
     if url == "memory:":
         return _memory()
+    if _is_postgres(url):
+        with _psycopg_needed():
+            from nessie_cli.store.postgres import create_postgres
+        return create_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import create_sqlite
 
@@ -40,15 +50,24 @@ def _memory() -> Store:
     return MemoryStore()
 
 
+def _is_postgres(url: str) -> bool:
+    return re.match("postgres(ql)?:", url, re.ASCII | re.IGNORECASE) is not None
+
+
+@contextmanager
+def _psycopg_needed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise InvalidInput(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
+
+
 def _path(url: str) -> str:
     """The file that a URL or bare path names; a relative one is relative to the working directory."""
     if "\0" in url:
         raise InvalidInput(f"store {url!r}: a path has no zero bytes")
-    if ":" not in url or not (scheme := re.match(_SCHEME, url, re.ASCII | re.IGNORECASE)):
+    if ":" not in url or not re.match(_SCHEME, url, re.ASCII | re.IGNORECASE):
         path = url
-    elif (scheme[1] or scheme[2]).lower() in ("postgres", "postgresql"):
-        # Without the URL: it may hold a password.
-        raise InvalidInput("store postgresql://...: PostgreSQL is not available yet; write " + _FORMS)
     elif url[:10].lower() == "sqlite:///":
         path = url[10:]
     else:

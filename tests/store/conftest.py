@@ -22,3 +22,12 @@ def filled(path: str) -> str:
     write(store, commit("main", "0", "1"))
     store.close()
     return path
+
+
+@pytest.fixture
+def postgres_url():
+    """A URL of PostgreSQL where no store is yet."""
+    from tests.store.postgres_server import new_url
+
+    with new_url() as url:
+        yield url

@@ -1,0 +1,214 @@
+"""Connections to PostgreSQL: opened when needed, kept for reuse, never shared with a forked child.
+
+`psycopg_pool` is not used: its threads do not survive a fork, and while the server is away it
+reports a timeout instead of the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import pq
+
+from nessie_cli.errors import StoreUnavailable
+from nessie_cli.store.postgres.errors import failure
+from nessie_cli.store.postgres.location import Location
+from nessie_cli.store.postgres.parameters import register
+
+PATIENCE = 30.0
+"""Seconds that a call waits for a connection or a lock, unless the store is opened with others."""
+
+Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+
+_CLOSING = 5.0  # seconds that `close` waits for calls that are under way
+
+# Look-ups by index stay look-ups by index, whatever the statistics of a young table say. A database
+# may have other defaults for isolation and durability; a stronger `synchronous_commit` is kept.
+_SETUP = """SELECT set_config('search_path', quote_ident(%s), false),
+    set_config('lock_timeout', %s, false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    CASE WHEN current_setting('synchronous_commit') = 'off'
+        THEN set_config('synchronous_commit', 'on', false) END,
+    set_config('enable_seqscan', 'off', false),
+    set_config('plan_cache_mode', 'force_generic_plan', false),
+    set_config('jit', 'off', false)"""
+
+
+class Pool:
+    """Up to `location.pool_size` connections, of which some are kept free for reading.
+
+    A commit may wait for the holder of a lease, and that one has to read: if commits took all
+    connections, the two would wait for each other.
+    """
+
+    def __init__(self, location: Location, patience: float) -> None:
+        self.location = location
+        self.patience = patience
+        self.closed = False
+        self._for_writing = location.pool_size - max(1, location.pool_size // 4)
+        self._reset()
+        _pools.add(self)
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition()
+        self._idle: list[Connection] = []
+        self._busy = 0
+        self._writing = 0
+        self._close_idle = weakref.finalize(self, _close_all, self._idle, os.getpid())
+
+    def connect(self) -> Connection:
+        """Opens a connection, which the caller closes; raises `StoreUnavailable`."""
+        if self.closed:
+            raise self._closed_error()
+        url = self.location.url
+        try:
+            connection = psycopg.connect(
+                **self.location.connection,  # type: ignore[arg-type]
+                autocommit=True,
+                client_encoding="UTF8",
+            )
+        except (psycopg.Error, OSError) as error:
+            raise failure(url, error) from error
+        try:
+            register(connection)
+            patience = f"{int(self.patience * 1000)}ms"
+            connection.execute(_SETUP, (self.location.schema, patience), prepare=False)
+        except psycopg.Error as error:
+            connection.close()
+            raise failure(url, error) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def connection(self, *, writing: bool = False) -> Iterator[Connection]:
+        """Lends a connection that is in no transaction."""
+        self._enter(writing)
+        process, connection = os.getpid(), None
+        try:
+            connection = self._take()
+            yield connection
+        finally:
+            if os.getpid() == process:
+                self._leave(connection, writing)
+            else:
+                # This is a child that was forked inside: the connection is its parent's.
+                _inherited.append(connection)
+
+    @contextmanager
+    def extra_connection(self) -> Iterator[Connection]:
+        """Lends a connection outside of the limit."""
+        process, connection = os.getpid(), self._take()
+        try:
+            yield connection
+        finally:
+            if os.getpid() == process:
+                self._keep(connection)
+            else:
+                _inherited.append(connection)
+
+    def _enter(self, writing: bool) -> None:
+        with self._changed:
+            free = self._changed.wait_for(
+                lambda: self.closed or self._has_room(writing), self.patience
+            )
+            if self.closed:
+                raise self._closed_error()
+            if not free:
+                raise StoreUnavailable(
+                    f"store {self.location.url}: no connection of this process became free; try "
+                    f"again, or open it with more than pool_size={self.location.pool_size}"
+                )
+            self._busy += 1
+            self._writing += writing
+
+    def _has_room(self, writing: bool) -> bool:
+        if writing and self._writing >= self._for_writing:
+            return False
+        return self._busy < self.location.pool_size
+
+    def _take(self) -> Connection:
+        while True:
+            with self._changed:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self.connect()
+            if is_usable(connection):
+                return connection
+            connection.close()
+
+    def _leave(self, connection: Connection | None, writing: bool) -> None:
+        if connection is not None:
+            self._keep(connection)
+        with self._changed:
+            self._busy -= 1
+            self._writing -= writing
+            self._changed.notify_all()
+
+    def _keep(self, connection: Connection) -> None:
+        usable = is_usable(connection)
+        with self._changed:
+            if usable and not self.closed and len(self._idle) < self.location.pool_size:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Closes idle connections and waits a little for the others, which their users close."""
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
+            idle, self._idle[:] = list(self._idle), []
+        for connection in idle:
+            connection.close()
+        deadline = time.monotonic() + _CLOSING
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy, deadline - time.monotonic())
+
+    def _closed_error(self) -> StoreUnavailable:
+        return StoreUnavailable(f"store {self.location.url}: has been closed; open it again")
+
+    def disown(self) -> None:
+        """Forgets all connections in a forked child. Their sockets belong to the parent."""
+        self._close_idle.detach()
+        _inherited.extend(self._idle)
+        self._reset()
+
+
+def is_usable(connection: Connection) -> bool:
+    """Returns whether a connection is in no transaction and the server has not ended it."""
+    state = connection.pgconn
+    if state.status != pq.ConnStatus.OK or state.transaction_status != pq.TransactionStatus.IDLE:
+        return False
+    # The server says nothing on its own accord except good-bye.
+    poll = select.poll()
+    poll.register(state.socket, select.POLLIN)
+    return not poll.poll(0)
+
+
+def _close_all(connections: list[Connection], process: int) -> None:
+    if os.getpid() == process:
+        while connections:
+            connections.pop().close()
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+_inherited: list[Connection | None] = []
+
+
+def _disown_all() -> None:
+    for pool in list(_pools):
+        pool.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

@@ -1,0 +1,98 @@
+"""Between the values of the store's interface and the rows of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.errors import DamagedObject
+from nessie_cli.store.base import Move, ReflogRow, Request, StoredObject, StoredReference
+from nessie_cli.store.codec import pack, unpack
+from nessie_cli.store.postgres.parameters import Blobs, Numbers
+
+_SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
+
+
+class PackedObjects(Struct, frozen=True):
+    """Objects as parameters of `put_1`: in the order of ids, each once."""
+
+    ids: Blobs
+    ordinals: Numbers
+    kinds: Numbers
+    data: Blobs
+    entry_ordinals: Numbers
+    entries: Blobs
+
+
+def pack_objects(objects: Iterable[StoredObject]) -> PackedObjects:
+    """Returns the rows of objects."""
+    numbered: dict[bytes, tuple[int, StoredObject]] = {}
+    for ordinal, stored in enumerate(objects):
+        numbered.setdefault(stored.id, (ordinal, stored))
+    rows = [numbered[id_] for id_ in sorted(numbered)]
+    entries = [(ordinal, entry) for ordinal, one in rows for entry in one.index]
+    return PackedObjects(
+        Blobs(one.id for _, one in rows),
+        Numbers(ordinal for ordinal, _ in rows),
+        Numbers(one.kind for _, one in rows),
+        Blobs(pack(one.id, one.kind, one.data, plain=one.plain) for _, one in rows),
+        Numbers(ordinal for ordinal, _ in entries),
+        Blobs(entry for _, entry in entries),
+    )
+
+
+def unpack_objects(url: str, rows: Iterable[tuple[bytes, int, bytes]]) -> dict[bytes, bytes]:
+    """Returns the bytes of objects; raises `DamagedObject`."""
+    found = {}
+    for id_, kind, blob in rows:
+        try:
+            found[id_] = unpack(id_, kind, blob)
+        except ValueError as error:
+            text = f"store {url}: object {id_.hex()} is damaged: {error}"
+            raise DamagedObject(text, id_.hex()) from None
+    return found
+
+
+def a_reference(row: Sequence[Any]) -> StoredReference | None:
+    """Returns the reference of a row (name, kind, target), or None if it has none."""
+    return None if row[2] is None else StoredReference(*row)
+
+
+def a_request(row: Sequence[Any]) -> Request | None:
+    """Returns the request of a row (id, caller, digest, result, time); a tombstone is none."""
+    return None if row[3] is None else Request(*row)
+
+
+def a_reflog_row(row: Sequence[Any]) -> ReflogRow:
+    """Returns the entry of a row of the reflog."""
+    return ReflogRow(row[0], Move(*row[1:]))
+
+
+def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
+    """Returns the lowest and the highest id with this prefix of the lower-case hex form."""
+    try:
+        low = bytes.fromhex(prefix + "0" * (len(prefix) % 2))
+        high = bytes.fromhex(prefix.ljust(64, "f"))
+    except ValueError:
+        return None
+    return (low, high) if prefix == prefix.lower() else None
+
+
+def after_prefix(prefix: str) -> str | None:
+    """Returns the first text behind all that begin with `prefix`, or None if there is none."""
+    stem = prefix.rstrip("\U0010ffff")
+    if not stem:
+        return None
+    code = ord(stem[-1]) + 1
+    # Surrogates are no characters: they have no bytes that could be compared.
+    return stem[:-1] + chr(_BEHIND_SURROGATES if code == _SURROGATES else code)
+
+
+def is_storable(*texts: str) -> bool:
+    """Returns whether PostgreSQL can hold these texts: a NUL and half a surrogate pair it cannot."""
+    try:
+        return all(b"\0" not in text.encode() for text in texts)
+    except UnicodeEncodeError:
+        return False

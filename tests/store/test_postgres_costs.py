@@ -1,0 +1,103 @@
+"""How often the PostgreSQL store asks its server: once per call."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from nessie_cli.store.base import Done
+from nessie_cli.store.postgres import PostgresStore, open_postgres
+from nessie_cli.store.postgres import create_postgres as create_store
+from tests.store.postgres_server import shared_server
+from tests.store.samples import COMMIT, a_write, an_object, commit, create, id_of
+
+_READY = b"Z\x00\x00\x00\x05I"
+"""The end of every answer of the server outside of a transaction."""
+
+
+class Counter:
+    """Passes bytes on and counts the server's answers."""
+
+    def __init__(self, port: int) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.answers = 0
+        self._target = port
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                for source, target, counting in ((client, server, False), (server, client, True)):
+                    threading.Thread(target=self._pass, args=(source, target, counting), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, counting: bool) -> None:
+        with suppress(OSError), source, target:
+            while data := source.recv(1 << 20):
+                self.answers += data.count(_READY) if counting else 0
+                target.sendall(data)
+            # The other direction may be waiting to read.
+            target.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def counted(postgres_url: str) -> Iterator[tuple[PostgresStore, Counter]]:
+    server = shared_server()
+    create_store(postgres_url).close()
+    counter = Counter(server.port)
+    store = open_postgres(postgres_url.replace(f":{server.port}/", f":{counter.port}/"))
+    yield store, counter
+    store.close()
+    counter.close()
+
+
+def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) -> None:
+    store, counter = counted
+    objects = [an_object(str(n), COMMIT) for n in range(1000)]
+    store.put(objects)
+    store.commit([create("main", "0"), a_write(settings={"a": "1"})])
+    at = 0
+
+    def group() -> None:
+        nonlocal at
+        writes = [commit("main", str(n), str(n + 1)) for n in range(at, at + 64)]
+        at += 64
+        assert store.commit(writes) == [Done()] * 64
+
+    calls: list[Callable[[], object]] = [
+        group,
+        lambda: store.commit([commit("main", "stale", "x")]),
+        lambda: store.basis("main", "r"),
+        lambda: store.get([one.id for one in objects]),
+        lambda: store.written_before(id_of("900"), COMMIT, 500),
+        store.references,
+        lambda: store.reflog("main", None, 1000),
+        lambda: store.find_indexed(b"x", None, 100),
+        lambda: store.request("r"),
+        lambda: store.put(objects[:5]),
+    ]
+    for call in calls:
+        # psycopg prepares a statement when it is run for the sixth time.
+        for _ in range(7):
+            call()
+        before = counter.answers
+        call()
+        assert counter.answers == before + 1, call
+
+
+def test_a_read_costs_no_transaction(counted: tuple[PostgresStore, Counter]) -> None:
+    """Not even the first one, on a connection that exists."""
+    store, counter = counted
+    store.settings()
+    before = counter.answers
+    store.references()
+    assert counter.answers == before + 1

@@ -1,0 +1,595 @@
+"""The PostgreSQL store when things fail: an outcome is done, stale, nothing written, or unknown and then resolved. Never wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from secrets import token_hex
+from typing import Any
+
+import psycopg
+import pytest
+
+from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
+from nessie_cli.store.base import Done, Move, Repeated, Stale, Store, StoredReference
+from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
+from tests.store.postgres_server import PostgresServer, new_url, shared_server
+from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, stale, write
+
+
+@pytest.fixture
+def server() -> PostgresServer:
+    return shared_server()
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    store = create_postgres(postgres_url)
+    write(store, create("main", "0"))
+    yield store
+    store.close()
+
+
+def schema_of(url: str) -> str:
+    return url.partition("schema=")[2].partition("&")[0]
+
+
+@contextmanager
+def admin(server: PostgresServer, url: str) -> Iterator[psycopg.Connection[Any]]:
+    """Another connection, in the schema of the store."""
+    with server.connect() as connection:
+        connection.execute(f"SET search_path TO {schema_of(url)}")
+        yield connection
+
+
+@contextmanager
+def locked(server: PostgresServer, url: str, name: str = "main") -> Iterator[None]:
+    """While this lasts, commits to this reference wait."""
+    with admin(server, url) as connection, connection.transaction():
+        connection.execute("SELECT FROM refs WHERE name = %s FOR UPDATE", (name,))
+        yield
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def waiting(server: PostgresServer) -> list[int]:
+    """The processes of the server that wait for a lock."""
+    with server.connect() as connection:
+        rows = connection.execute("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%commit_1%%'").fetchall()
+    return [pid for (pid,) in rows]
+
+
+# -- a proxy between the store and its server --
+
+
+class Proxy:
+    """Passes bytes on, until a test says otherwise.
+
+    `hold_requests`: what clients send is kept until `release`. `drop_answers`: the next bytes that the server sends to a client that has
+    sent a commit never arrive, and the connection is cut.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.drop_answers = False
+        self.hold_requests = False
+        self.held: list[tuple[socket.socket, bytes]] = []
+        self.refuse = False
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if self.refuse:
+                    client.close()
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._open += [client, server]
+                threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
+                threading.Thread(target=self._answers, args=(client, server), daemon=True).start()
+
+    def _requests(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 20):
+                if self.hold_requests:
+                    self.held.append((server, data))
+                    _cut(client)
+                    return
+                server.sendall(data)
+            _cut(server)
+
+    def _answers(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(1 << 20):
+                if self.drop_answers:
+                    _cut(client)
+                    _cut(server)
+                    return
+                client.sendall(data)
+            _cut(client)
+
+    def release(self) -> None:
+        """Send what was held on, and read the server's answers to it."""
+        for server, data in self.held:
+            server.sendall(data)
+        self.held.clear()
+
+    def close(self) -> None:
+        for one in (self._listener, *self._open):
+            _cut(one)
+            one.close()
+
+
+def _cut(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def proxy(server: PostgresServer) -> Iterator[Proxy]:
+    proxy = Proxy(server.port)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def through(proxy: Proxy, server: PostgresServer, store: PostgresStore) -> Iterator[PostgresStore]:
+    """The same store, by way of the proxy; its commit statement is prepared."""
+    url = store.url.replace(f":{server.port}/", f":{proxy.port}/")
+    through = open_postgres(url + "&pool_size=2", patience=5)
+    for n in range(7):
+        assert write(through, create(f"warm {n}")) == Done()
+    yield through
+    through.close()
+
+
+def cut_in_time(proxy: Proxy, fault: str) -> threading.Thread:
+    """Lets connections work again shortly after the fault."""
+    setattr(proxy, fault, True)
+
+    def mend() -> None:
+        time.sleep(0.3)
+        setattr(proxy, fault, False)
+
+    thread = threading.Thread(target=mend)
+    thread.start()
+    return thread
+
+
+def test_an_answer_that_is_lost_after_the_commit_is_found_out(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+    one = commit("main", "0", "1", "r")
+    mending = cut_in_time(proxy, "drop_answers")
+    assert write(through, one) == Done()
+    mending.join()
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    assert write(through, one) == Repeated(one.request)
+    assert len(store.reflog("main")) == 2
+
+
+def test_each_write_of_a_group_whose_answer_is_lost_has_its_outcome(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+    before = create("before")
+    write(store, before)
+    group = [commit("main", "0", "1"), commit("main", "0", "x"), before, create("dev"), commit("dev", "no", "y")]
+    mending = cut_in_time(proxy, "drop_answers")
+    outcomes = through.commit(group)
+    mending.join()
+    assert outcomes == [
+        Done(),
+        stale("main", store.reference("main")),
+        Repeated(before.request),
+        Done(),
+        stale("dev", store.reference("dev")),
+    ]
+    assert len(store.reflog("main")) == 2
+
+
+def test_a_request_that_is_lost_before_the_commit_wrote_nothing(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+    one = commit("main", "0", "1", "r")
+    mending = cut_in_time(proxy, "hold_requests")
+    with pytest.raises(StoreUnavailable) as caught:
+        write(through, one)
+    mending.join()
+    assert not isinstance(caught.value, OutcomeUnknown)
+    assert store.request("r") is None
+    assert through.basis("main", "r").request is None
+    # The held request arrives after all, and finds that its client has given up.
+    proxy.release()
+    time.sleep(0.3)
+    assert store.reference("main").target == id_of("0")  # type: ignore[union-attr]
+    assert write(through, one) == Done()
+    assert store.request("r") == one.request
+    assert len(store.reflog("main")) == 2
+
+
+def test_a_late_request_cannot_overtake_its_repetition(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+    one = commit("main", "0", "1", "r")
+    mending = cut_in_time(proxy, "hold_requests")
+    with pytest.raises(StoreUnavailable):
+        write(through, one)
+    mending.join()
+    assert write(through, one) == Done()
+    proxy.release()
+    time.sleep(0.3)
+    assert write(through, one) == Repeated(one.request)
+    assert len(store.reflog("main")) == 2
+
+
+def test_a_commit_in_flight_is_waited_for(through: PostgresStore, store: PostgresStore, server: PostgresServer, proxy: Proxy) -> None:
+    """Its client is cut off while the server waits for a lock. The tombstone waits for the transaction, which ends well."""
+    one = commit("main", "0", "1", "r")
+    with ThreadPoolExecutor(1) as pool:
+        with locked(server, store.url):
+            outcome = pool.submit(write, through, one)
+            wait_until(lambda: waiting(server))
+            for client in proxy._open[:-1:2]:
+                _cut(client)
+            time.sleep(0.5)
+            assert not outcome.done()
+        assert outcome.result(30) == Done()
+    assert len(store.reflog("main")) == 2
+
+
+def test_what_cannot_be_found_out_is_said_to_be_unknown(postgres_url: str, server: PostgresServer, store: Store) -> None:
+    proxy = Proxy(server.port)
+    through = open_postgres(postgres_url.replace(f":{server.port}/", f":{proxy.port}/"), patience=0.5)
+    write(through, create("warm"))
+    proxy.drop_answers = True
+    with pytest.raises(OutcomeUnknown) as caught:
+        through.commit([commit("main", "0", "1", "first"), create("dev")])
+    assert caught.value.request_id == "first"
+    assert "look for request first" in str(caught.value)
+    proxy.drop_answers = False
+    wait_until(lambda: store.request("first"))
+    assert through.request("first") == store.request("first")
+    through.close()
+    proxy.close()
+
+
+def test_a_read_survives_a_broken_connection(through: PostgresStore, proxy: Proxy) -> None:
+    for one in proxy._open:
+        _cut(one)
+    assert through.reference("main") is not None
+    assert write(through, commit("main", "0", "1")) == Done()
+
+
+# -- the server and its processes end --
+
+
+class Crowd:
+    """Writers that count one reference up each, and remember what they were told."""
+
+    def __init__(self, store: Store, names: list[str]) -> None:
+        self._store = store
+        self._over = threading.Event()
+        self.done: list[str] = []
+        self.refused: list[str] = []
+        self.unknown: list[str] = []
+        self._threads = [threading.Thread(target=self._work, args=(name,)) for name in names]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self, name: str) -> None:
+        while not self._over.is_set():
+            id_ = token_hex(8)
+            try:
+                found = self._store.basis(name, id_).reference
+                assert found is not None
+                move = Move(name, "BRANCH", found.target, id_of(id_), 1, "", "commit", "", id_)
+                outcome = write(self._store, a_write([an_object(id_)], [move], request_id=id_))
+            except OutcomeUnknown as error:
+                self.unknown.append(error.request_id)
+            except StoreUnavailable:
+                self.refused.append(id_)
+            else:
+                (self.done if outcome == Done() else self.refused).append(id_)
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join(120)
+
+    def check(self, store: Store) -> None:
+        """What was done is there once, in a chain without gaps; what was refused is not there."""
+        rows = [row.move for row in reversed(store.reflog())]
+        logged = [move.request_id for move in rows if move.operation == "commit" and move.request_id]
+        assert len(set(logged)) == len(logged)
+        assert set(self.done) <= set(logged)
+        assert not set(self.refused) & set(logged)
+        assert set(logged) <= {*self.done, *self.unknown}
+        for id_ in logged:
+            assert store.request(id_) is not None
+        for id_ in self.refused:
+            assert store.request(id_) is None
+        at: dict[str, bytes | None] = {}
+        for move in rows:
+            assert move.before == at.get(move.name)
+            at[move.name] = move.after
+        assert {one.name: one.target for one in store.references()} == at
+        assert store.get([id_of(id_) for id_ in logged]).keys() == {id_of(id_) for id_ in logged}
+
+
+def test_killed_backends(postgres_url: str, server: PostgresServer) -> None:
+    store = create_postgres(postgres_url)
+    store.commit([create("a"), create("b")])
+    crowd = Crowd(store, ["a", "a", "b", "b"])
+    killed = 0
+    with server.connect() as connection:
+        while killed < 40 or len(crowd.done) < 50:
+            time.sleep(0.02)
+            killed += len(
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE application_name = 'nessie' AND state <> 'idle' AND pid <> pg_backend_pid()"
+                ).fetchall()
+            )
+    crowd.end()
+    crowd.check(store)
+    assert crowd.unknown == []
+    store.close()
+
+
+@pytest.mark.parametrize("how", ["kill", "crash", "fast"])
+def test_a_server_that_ends_and_comes_back(how: str) -> None:
+    server = PostgresServer()
+    with new_url(server) as url:
+        store = create_postgres(url)
+        store.commit([create("a"), create("b")])
+        crowd = Crowd(store, ["a", "a", "b"])
+        for n in range(3):
+            wait_until(lambda n=n: len(crowd.done) > 20 * n)
+            if how == "kill":
+                server.kill()
+            else:
+                server.halt({"crash": signal.SIGQUIT, "fast": signal.SIGINT}[how])
+            time.sleep(0.1)
+            server.start()
+        wait_until(lambda: len(crowd.done) > 60)
+        crowd.end()
+        crowd.check(store)
+        # While the server was away the patience was long enough to find everything out.
+        assert crowd.unknown == []
+        store.close()
+    server.stop()
+
+
+def test_a_server_that_is_away_is_said_to_be() -> None:
+    server = PostgresServer()
+    with new_url(server) as url:
+        store = create_postgres(url, patience=0.5)
+        server.halt()
+        calls: list[Callable[[], object]] = [
+            store.references,
+            lambda: store.put([an_object("a")]),
+            lambda: write(store, create("main")),
+            lambda: store.delete([id_of("a")], 0),
+            lambda: list(store.scan()),
+            lambda: store.lease("main").__enter__(),
+        ]
+        for call in calls:
+            with pytest.raises(StoreUnavailable, match="check that the server runs") as caught:
+                call()
+            assert "\n" not in str(caught.value)
+        server.start()
+        assert store.references() == []
+        assert write(store, create("main")) == Done()
+        store.close()
+    server.stop()
+
+
+# -- limits and races --
+
+
+def test_a_commit_that_waits_too_long_writes_nothing(store: Store, postgres_url: str, server: PostgresServer) -> None:
+    impatient = open_postgres(postgres_url, patience=0.3)
+    limited = open_postgres(postgres_url + "&options=-c%20statement_timeout%3D300")
+    with locked(server, postgres_url):
+        with pytest.raises(StoreUnavailable, match="hold a lock for too long; try again"):
+            write(impatient, commit("main", "0", "1", "r"))
+        with pytest.raises(StoreUnavailable, match="statement timeout"):
+            write(limited, commit("main", "0", "1", "r"))
+        assert limited.reference("main") == store.reference("main")
+    assert store.request("r") is None
+    for one in (impatient, limited):
+        assert isinstance(write(one, commit("main", "x", "1")), Stale)
+    assert write(limited, commit("main", "0", "1", "r")) == Done()
+    impatient.close()
+    limited.close()
+
+
+def test_a_connection_is_waited_for_only_so_long(store: Store, postgres_url: str) -> None:
+    small = open_postgres(postgres_url + "&pool_size=2", patience=0.3)
+    with small._pool.connection(writing=True):
+        # Reading goes on: commits may not take all connections.
+        assert small.reference("main") == store.reference("main")
+        with pytest.raises(StoreUnavailable, match=r"no connection of this process became free; .*pool_size=2"):
+            write(small, create("dev"))
+        with small._pool.connection(), pytest.raises(StoreUnavailable, match="became free"):
+            small.reference("main")
+    assert store.reference("dev") is None
+    assert write(small, create("dev")) == Done()
+    small.close()
+
+
+def _raise_in_trigger(connection: psycopg.Connection[Any], table: str, code: str, times: int) -> None:
+    """The first writes to this table fail. The count does not belong to the transaction."""
+    connection.execute("CREATE SEQUENCE faults")
+    connection.execute(
+        f"""CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('faults') <= {times} THEN RAISE EXCEPTION 'a fault' USING ERRCODE = '{code}'; END IF;
+            RETURN NEW;
+        END $$"""
+    )
+    connection.execute(f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION fail()")
+
+
+@pytest.mark.parametrize("table", ["objects", "refs", "reflog", "requests"])
+@pytest.mark.parametrize("code", ["40001", "40P01", "23505"])
+def test_lost_races_are_run_again(store: Store, postgres_url: str, server: PostgresServer, table: str, code: str) -> None:
+    with admin(server, postgres_url) as connection:
+        _raise_in_trigger(connection, table, code, 3)
+    one = commit("main", "0", "1", "r")
+    assert write(store, one) == Done()
+    assert write(store, one) == Repeated(one.request)
+    assert len(store.reflog("main")) == 2
+
+
+ERRORS = {
+    "53100": "disk is full, nothing was written; make room",
+    "53200": "short of resources",
+    "XX001": "damaged",
+    "P0001": "a fault",
+}
+
+
+@pytest.mark.parametrize("table", ["objects", "refs", "reflog"])
+@pytest.mark.parametrize("code", ERRORS)
+def test_errors_of_the_server_write_nothing(store: Store, postgres_url: str, table: str, code: str) -> None:
+    said = ERRORS[code]
+    with admin(shared_server(), postgres_url) as connection:
+        _raise_in_trigger(connection, table, code, 1)
+    one = commit("main", "0", "1", "r")
+    with pytest.raises(StoreUnavailable, match=said) as caught:
+        write(store, one)
+    assert "\n" not in str(caught.value)
+    assert store.request("r") is None
+    assert (len(store.reflog()), store.get([id_of("1")])) == (1, {})
+    assert write(store, one) == Done()
+
+
+def test_a_real_deadlock_is_run_again(store: Store, postgres_url: str, server: PostgresServer) -> None:
+    """Another program locks references in the wrong order."""
+    store.commit([create("a"), create("b")])
+    both = a_write(moves=[a_move("a", "0", "1"), a_move("b", "0", "1")])
+    with ThreadPoolExecutor(1) as pool, admin(server, postgres_url) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT FROM refs WHERE name = 'b' FOR UPDATE")
+        outcome: Future[object] = pool.submit(write, store, both)
+        wait_until(lambda: waiting(server))
+        # The victim is the one who notices first.
+        with suppress(psycopg.errors.DeadlockDetected):
+            other.execute("SELECT FROM refs WHERE name = 'a' FOR UPDATE")
+        other.execute("ROLLBACK")
+        assert outcome.result(30) == Done()
+
+
+def test_a_database_that_is_read_only_is_read(store: Store, postgres_url: str) -> None:
+    reading = open_postgres(postgres_url + "&options=-c%20default_transaction_read_only%3Don")
+    assert reading.references() == store.references()
+    for call in (lambda: write(reading, create("dev")), lambda: reading.put([an_object("a")])):
+        with pytest.raises(StoreUnavailable, match="read-only, nothing was written; connect to the primary"):
+            call()
+    reading.close()
+
+
+def test_durability_and_isolation_do_not_depend_on_the_defaults_of_the_database(postgres_url: str) -> None:
+    options = "-c%20synchronous_commit%3Doff%20-c%20default_transaction_isolation%3Dserializable"
+    store = create_postgres(f"{postgres_url}&options={options}")
+    with store._pool.connection() as connection:
+        for name, value in (("synchronous_commit", "on"), ("transaction_isolation", "read committed")):
+            assert connection.execute(f"SHOW {name}").fetchone() == (value,)
+    store.close()
+
+
+def test_tables_that_are_gone_are_said_to_be(store: Store, postgres_url: str, server: PostgresServer) -> None:
+    with server.connect() as connection:
+        connection.execute(f"DROP SCHEMA {schema_of(postgres_url)} CASCADE")
+    for call in (store.references, lambda: write(store, create("dev")), lambda: store.put([an_object("a")])):
+        with pytest.raises(StoreUnavailable, match="its tables or functions are gone"):
+            call()
+
+
+def test_damaged_objects_are_found(store: Store, postgres_url: str, server: PostgresServer) -> None:
+    store.put([an_object("a"), an_object("b")])
+    with admin(server, postgres_url) as connection:
+        connection.execute("UPDATE objects SET data = set_byte(data, 7, 0) WHERE id = %s", (id_of("a"),))
+    with pytest.raises(StoreUnavailable, match=f"object {id_of('a').hex()} is damaged"):
+        store.get([id_of("a"), id_of("b")])
+    assert store.get([id_of("b")]) == {id_of("b"): an_object("b").data}
+    assert [type(one).__name__ for one in store.scan()] == ["DamagedId", "StoredObject"]
+    assert store.written_before(id_of("b"), 1, 5).keys() == {id_of("b")}
+
+
+# -- closing and forking --
+
+
+def test_closing_while_others_read_and_write(postgres_url: str) -> None:
+    store = create_postgres(postgres_url)
+    store.commit([create("a"), create("b")])
+    store.put(an_object(str(n)) for n in range(2000))
+    errors: list[Exception] = []
+
+    def work(call: Callable[[], object]) -> None:
+        try:
+            while True:
+                call()
+        except Exception as error:  # noqa: BLE001 - all are looked at
+            errors.append(error)
+
+    calls = [lambda: list(store.scan()), store.references, lambda: store.get([id_of("1")]), lambda: write(store, commit("a", "x", "y"))]
+    threads = [threading.Thread(target=work, args=(call,)) for call in calls * 2]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    store.close()
+    for thread in threads:
+        thread.join(30)
+    assert [type(error) for error in errors] == [StoreUnavailable] * 8
+    assert {str(error).endswith("has been closed; open it again") for error in errors} == {True}
+    with pytest.raises(StoreUnavailable, match="has been closed"):
+        store.references()
+    with pytest.raises(StoreUnavailable, match="has been closed"):
+        write(store, create("c"))
+
+
+def _in_child(work: Callable[[], bool]) -> bool:
+    child = os.fork()
+    if not child:
+        # Without `finally` of the test and without pytest.
+        os._exit(0 if work() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_has_connections_of_its_own(store: PostgresStore) -> None:
+    def work() -> bool:
+        outcome = write(store, commit("main", "0", "child"))
+        store.close()
+        return outcome == Done()
+
+    assert _in_child(work)
+    assert store.reference("main") == StoredReference("main", "BRANCH", id_of("child"))
+    assert write(store, commit("main", "child", "parent")) == Done()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_other_threads_use_the_store(store: PostgresStore) -> None:
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            assert store.reference("main") is not None
+
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read) for _ in range(3)]
+        for n in range(10):
+            assert _in_child(lambda n=n: write(store, create(f"child {n}")) == Done())
+        over.set()
+        for reader in readers:
+            reader.result(30)
+    assert len(store.references()) == 11
