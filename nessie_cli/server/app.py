@@ -6,10 +6,10 @@ answer is still known (`answers`).
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.identity import Unauthenticated
-from nessie_cli.server.metrics import Metrics, Numbers
+from nessie_cli.server.metrics import Metrics
 from nessie_cli.server.readers import Readers
 from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute, RouteTable
@@ -76,15 +76,15 @@ _CLOSING = frozenset({408, _TOO_LARGE})
 class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
-    Limits; where it logs; who is let in (everybody where there is no gate); the turn to write, where other processes write as well; and what speaks
-    TLS, where the server does.
+    Limits; the access log; the gate (without one everybody is let in); the TLS context if the
+    server speaks TLS; and the metrics if other processes count as well.
     """
 
     limits: Limits = Limits()
     log: AccessLog | None = None
     gate: Gate | None = None
-    turn: AbstractContextManager[object] | None = None
     tls: ssl.SSLContext | None = None
+    metrics: Metrics | None = None
 
 
 class Server:
@@ -93,10 +93,8 @@ class Server:
     def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
         parts = parts or Parts()
         self.catalog = catalog
-        self.metrics = Metrics()
+        self.metrics = parts.metrics or Metrics()
         self.beside: Application | None = None
-        self.others: Callable[[], list[Numbers]] = list
-        """What the other processes of this server have counted."""
         self._table = table
         self.limits = parts.limits
         self.gate = parts.gate
@@ -105,7 +103,7 @@ class Server:
         self._answers = Answers(catalog.repository)
         self._readers = Readers(READERS)
         self._unpackers = Readers(UNPACKERS, name="unpacker")
-        self._writer = Writer(catalog.repository, turn=parts.turn, most_waiting=parts.limits.writes)
+        self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
@@ -138,9 +136,12 @@ class Server:
             self.metrics.running -= 1
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
+        sampling = asyncio.create_task(self.metrics.keep_sampling())
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
+                sampling.cancel()
+                self.metrics.sample()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
