@@ -58,6 +58,8 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "psycopg": frozenset({"store"}),
     "starlette": frozenset({"server"}),
     "uvicorn": frozenset({"server"}),
+    "prometheus_client": frozenset({"server"}),
+    "jwt": frozenset({"server"}),
     "pyspark": frozenset({"spark"}),
     "pyiceberg": frozenset({"iceberg", "spark"}),
     "authlib": frozenset({"repository"}),
@@ -65,7 +67,21 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
 """Libraries that one room hides from all others, at whatever level they are imported."""
 
 LAZY = frozenset(
-    {"pydantic", "rich", "requests", "authlib", "psycopg", "pyspark", "pyiceberg", "fastavro", "starlette", "uvicorn", "importlib.metadata"}
+    {
+        "pydantic",
+        "rich",
+        "requests",
+        "authlib",
+        "psycopg",
+        "pyspark",
+        "pyiceberg",
+        "fastavro",
+        "starlette",
+        "uvicorn",
+        "prometheus_client",
+        "jwt",
+        "importlib.metadata",
+    }
 )
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
 LAZY_FOLDER = f"{ROOT}.repository.remote"
@@ -227,7 +243,11 @@ def readers_of_the_environment(root: Path) -> list[str]:
     for source in read_package(root).values():
         if source.room == "workspace":
             continue
+        # To set a variable, for a library that looks there, is not to read one.
+        written = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
         for node in ast.walk(source.tree):
+            if id(node) in written:
+                continue
             attribute = isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb", "expanduser")
             home = isinstance(node, ast.Attribute) and node.attr == "home" and ast.unparse(node.value).endswith("Path")
             name = isinstance(node, ast.ImportFrom) and node.module == "os" and any(a.name in ("environ", "getenv") for a in node.names)

@@ -6,6 +6,7 @@ answer is still known (`answers`).
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
@@ -40,7 +41,7 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.identity import Unauthenticated
-from nessie_cli.server.metrics import Metrics, Numbers
+from nessie_cli.server.metrics import Metrics
 from nessie_cli.server.readers import Readers
 from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute, RouteTable
@@ -77,13 +78,15 @@ _CLOSING = frozenset({408, _TOO_LARGE})
 class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
-    Limits; where it logs; who is let in (everybody where there is no gate); and what speaks TLS, where the server does.
+    Limits; the access log; the gate (without one everybody is let in); the TLS context if the
+    server speaks TLS; and the metrics if other processes count as well.
     """
 
     limits: Limits = Limits()
     log: AccessLog | None = None
     gate: Gate | None = None
     tls: ssl.SSLContext | None = None
+    metrics: Metrics | None = None
 
 
 class Server:
@@ -92,10 +95,8 @@ class Server:
     def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
         parts = parts or Parts()
         self.catalog = catalog
-        self.metrics = Metrics()
+        self.metrics = parts.metrics or Metrics()
         self.beside: Application | None = None
-        self.others: Callable[[], list[Numbers]] = list
-        """What the other processes of this server have counted."""
         self._table = table
         self.limits = parts.limits
         self.gate = parts.gate
@@ -137,9 +138,12 @@ class Server:
             self.metrics.running -= 1
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
+        sampling = asyncio.create_task(self.metrics.keep_sampling())
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
+                sampling.cancel()
+                self.metrics.sample()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":

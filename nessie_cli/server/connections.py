@@ -33,11 +33,16 @@ _TOO_SLOW = 408
 _MALFORMED = 400
 
 
-def configuration(app: Server, *, ended: Callable[[], object] | None = None, **named: Any) -> uvicorn.Config:
-    """How uvicorn runs an application: with our connections, and without logs of its own. `ended` is called when a client has gone."""
-    config = uvicorn.Config(
+def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.Config:
+    """How uvicorn runs an application: with our connections, and without logs of its own.
+
+    With `factory=True` the application is made in the process that runs it.
+    """
+    if isinstance(app, Server) and app.tls is not None:
+        named["ssl_context_factory"] = lambda *_: app.tls
+    return uvicorn.Config(
         app,
-        http=protocol(app.limits, ended),
+        http=Connection,
         ws="none",
         lifespan="on",
         log_level="critical",
@@ -47,11 +52,6 @@ def configuration(app: Server, *, ended: Callable[[], object] | None = None, **n
         timeout_graceful_shutdown=GRACE,
         **named,
     )
-    if app.tls is not None:
-        # uvicorn makes a context of its own, of files only, when it loads.
-        config.load()
-        config.ssl = app.tls
-    return config
 
 
 class _Flow(FlowControl):
@@ -68,14 +68,12 @@ class _Flow(FlowControl):
 
 
 class Connection(HttpToolsProtocol):
-    """One client. `limits` and `ended` (called when it has gone) are set by `protocol`."""
-
-    limits = Limits()
-    ended: Callable[[], object] = staticmethod(lambda: None)
+    """One client of a `Server`, within its limits."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.timeout_keep_alive = self.limits.idle_seconds  # type: ignore[assignment]
+        self.limits: Limits = self.app.limits
+        self.timeout_keep_alive = self.limits.idle_seconds
         self._answers = self.app
         self._chunk = 0
         self._head_bytes = 0
@@ -99,7 +97,6 @@ class Connection(HttpToolsProtocol):
         self._stop_timer()
         self._flows()
         super().connection_lost(exc)
-        self.ended()
 
     def data_received(self, data: bytes) -> None:
         """As the base, with an eye on heads that do not end."""
@@ -296,11 +293,6 @@ def _parser(connection: Connection) -> Any:
     # Whoever says "close" and sends another request all the same gets the answer to the first.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
-
-
-def protocol(limits: Limits, ended: Callable[[], object] | None = None) -> type[Connection]:
-    """The class of a server's connections."""
-    return type("LimitedConnection", (Connection,), {"limits": limits, **({"ended": staticmethod(ended)} if ended else {})})
 
 
 def _refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes]:

@@ -34,6 +34,13 @@ class Unauthenticated(NessieError):
         """The header `WWW-Authenticate` of the answer (RFC 6750)."""
 
 
+class KeysUnavailable(NessieError):
+    """The keys of the issuer cannot be fetched, so its tokens cannot be verified now."""
+
+    code: ClassVar[str] = "SERVICE_UNAVAILABLE"
+    status: ClassVar[int] = 503
+
+
 class Credentials(NamedTuple):
     """What a request carries: a token, and the name that Basic says beside it."""
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.identity import Caller, check_name
-from nessie_cli.server.jwt_keys import ALGORITHMS, KeyFile, Keys, KeyUrl, check_url
 from nessie_cli.server.watched import Tell
 
 if TYPE_CHECKING:
     from nessie_cli.server.identity import Credentials
+    from nessie_cli.server.jwt_keys import Keys
 
 LEEWAY = 30
 """Seconds by which the clocks of issuer and server may differ."""
@@ -45,17 +45,19 @@ class JwtSettings(NamedTuple):
         """Raise `InvalidInput` for settings that cannot work."""
         if not self.audience:
             raise InvalidInput("--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here")
+        try:
+            from nessie_cli.server.jwt_keys import check_url
+        except ImportError:
+            raise InvalidInput(MISSING) from None
         if self.keys is None:
             check_url(self.issuer, "--jwt-issuer without --jwt-keys")
         elif "://" in self.keys:
             check_url(self.keys, "--jwt-keys")
-        try:
-            import jwt  # noqa: F401 - asked for, not used
-        except ImportError:
-            raise InvalidInput(MISSING) from None
 
     def source(self, tell: Tell) -> Keys:
         """Where the keys come from."""
+        from nessie_cli.server.jwt_keys import KeyFile, KeyUrl
+
         if self.keys is not None and "://" not in self.keys:
             return KeyFile(Path(self.keys), tell)
         return KeyUrl(self.issuer, self.keys, tell)
@@ -94,6 +96,8 @@ class Issuer:
     def _verified(self, token: str) -> Mapping[str, Any]:
         import jwt
 
+        from nessie_cli.server.jwt_keys import ALGORITHMS
+
         header: Mapping[str, Any] = jwt.get_unverified_header(token)
         algorithm, id_ = str(header.get("alg")), header.get("kid")
         if algorithm not in ALGORITHMS or "crit" in header:
@@ -105,7 +109,7 @@ class Issuer:
             try:
                 found: Mapping[str, Any] = jwt.decode(
                     token,
-                    key.verifier,
+                    key,
                     algorithms=[algorithm],
                     audience=self._settings.audience,
                     issuer=self._settings.issuer,

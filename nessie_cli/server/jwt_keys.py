@@ -1,7 +1,7 @@
-"""The public keys of an issuer of JSON Web Tokens: from a file, from a URL, or from where the issuer says that they are (OpenID Connect Discovery).
+"""The public keys of an issuer of JSON Web Tokens, from a file or a URL.
 
-Keys of a URL are fetched when they are first needed, again after an hour, and when a token names a key that is not among them: a client that makes
-names up cannot make the server ask more often than every half minute.
+The issuer's OpenID document can name the URL. PyJWT reads and fetches the keys. This module is
+imported only if tokens of an issuer are accepted.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 import ipaddress
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from jwt import PyJWK, PyJWKClient, PyJWKClientError, PyJWKSet, PyJWTError
 from msgspec import DecodeError, json
 
-from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.identity import KeysUnavailable
 from nessie_cli.server.watched import TRUSTED, Tell, WatchedFile
 
 LIFETIME = 3600.0
 """Seconds after which fetched keys are fetched again."""
 PAUSE = 30.0
-"""Seconds between two attempts to fetch keys."""
+"""Seconds after a fetch in which a token with an unknown key causes no other: clients can make
+names of keys up."""
+RETRY = 5.0
+"""Seconds after a fetch has failed until the next one."""
 TIMEOUT = 5.0
-_MOST_BYTES = 1 << 20
 _MOST_KEYS = 100
-_SHORTEST_RSA = 2048
-_OK = 200
 DISCOVERY = "/.well-known/openid-configuration"
 
 ALGORITHMS: Mapping[str, tuple[str, str]] = {
@@ -36,134 +38,132 @@ ALGORITHMS: Mapping[str, tuple[str, str]] = {
     "ES384": ("EC", "P-384"),
     "EdDSA": ("OKP", ""),
 }
-"""The algorithms that signatures may have, each with the type and curve of its keys. Those with a shared secret and `none` are not among them."""
-
-
-class KeysUnavailable(NessieError):
-    """The issuer's keys cannot be had, so nobody can be recognised by its tokens now."""
-
-    code: ClassVar[str] = "SERVICE_UNAVAILABLE"
-    status: ClassVar[int] = 503
-
-
-class Key(NamedTuple):
-    """A public key: its name (None where it has none), the algorithms that it may be used with, and what `jwt` verifies with."""
-
-    id: str | None
-    algorithms: frozenset[str]
-    verifier: Any
+"""The accepted algorithms, each with the type and curve of its keys. No shared secrets, no `none`."""
 
 
 class Keys(Protocol):
-    """Where keys come from."""
+    """A source of keys."""
 
-    def find(self, id_: str | None, algorithm: str) -> Sequence[Key]:
-        """The keys with which a token may have been signed that names this key and algorithm; may take as long as a fetch."""
+    def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
+        """The keys that may have signed a token with these headers. May wait for a fetch."""
 
 
-def read_keys(data: bytes) -> list[Key]:
-    """The keys of a JSON Web Key Set that signatures can be verified with; others are left out. Raises `InvalidInput` where there is none."""
+def read_keys(data: bytes) -> PyJWKSet:
+    """Read a JSON Web Key Set. Raises `InvalidInput` if it has no usable key."""
     try:
         document = json.decode(data)
     except DecodeError as error:
         raise InvalidInput(f"is not JSON: {error}") from None
+    return _key_set(document)
+
+
+def _key_set(document: Any) -> PyJWKSet:
+    """The usable keys of a set, each once for each of its algorithms: for PyJWT a key has one."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise InvalidInput("is no JSON Web Key Set: it has no list 'keys'")
-    found = [key for key in map(_key, listed[:_MOST_KEYS]) if key is not None]
-    if not found:
+    try:
+        found = PyJWKSet([{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)])
+    except PyJWTError:
+        found = None
+    if found is not None:
+        found.keys = [key for key in found.keys if not key.Algorithm.check_key_length(key.key)]
+    if found is None or not found.keys:
         raise InvalidInput("holds no public key that tokens can be verified with")
     return found
 
 
-def _key(document: Any) -> Key | None:
-    import jwt
-
-    if not isinstance(document, dict) or document.get("use", "sig") != "sig":
-        return None
-    algorithms = frozenset(name for name, fits in ALGORITHMS.items() if fits[0] == document.get("kty") and fits[1] in ("", document.get("crv")))
-    if "alg" in document:
-        algorithms &= {document["alg"]}
-    if not algorithms:
-        return None
-    try:
-        verifier = jwt.PyJWK(document, algorithm=min(algorithms)).key
-    except (jwt.PyJWTError, ValueError, TypeError):
-        return None
-    if getattr(verifier, "key_size", _SHORTEST_RSA) < _SHORTEST_RSA and document.get("kty") == "RSA":
-        return None
-    id_ = document.get("kid")
-    return Key(id_ if isinstance(id_, str) else None, algorithms, verifier)
+def _algorithms(key: Any) -> list[str]:
+    """The algorithms that a key verifies: the one that it names, or all of its type and curve."""
+    if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+        return []
+    kind, curve = key.get("kty"), key.get("crv")
+    fitting = [name for name, needs in ALGORITHMS.items() if needs[0] == kind and needs[1] in ("", curve)]
+    return [name for name in fitting if key.get("alg", name) == name]
 
 
-def fitting(keys: Sequence[Key], id_: str | None, algorithm: str) -> list[Key]:
-    """Those of the keys that a token may have been signed with."""
-    return [key for key in keys if algorithm in key.algorithms and (id_ is None or key.id in (None, id_))]
+def _find(keys: PyJWKSet, id_: str | None, algorithm: str) -> list[PyJWK]:
+    return [key for key in keys if key.algorithm_name == algorithm and (id_ is None or key.key_id in (None, id_))]
 
 
 class KeyFile:
-    """Keys of a file, read again when it changes."""
+    """Keys of a file, which is read again when it changes."""
 
     def __init__(self, path: Path, tell: Tell) -> None:
         self._file = WatchedFile(path, TRUSTED, "key file", read_keys, tell)
 
-    def find(self, id_: str | None, algorithm: str) -> Sequence[Key]:
+    def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
         """See `Keys`."""
-        return fitting(self._file.value(), id_, algorithm)
+        return _find(self._file.value(), id_, algorithm)
 
 
-class KeyUrl:
-    """Keys that are fetched: from `url`, or from where the document of the issuer says. `clock` gives seconds."""
+class KeyUrl(PyJWKClient):
+    """Keys of a URL. Without `url` the OpenID document of the issuer names it.
 
-    def __init__(self, issuer: str, url: str | None, tell: Tell, clock: Callable[[], float] = time.monotonic) -> None:
-        self._issuer, self._url = issuer, url
-        self._tell, self._clock = tell, clock
-        self._lock = threading.Lock()
-        self._keys: Sequence[Key] = ()
-        self._fetched = self._tried = float("-inf")
+    While they cannot be fetched, the keys fetched before stay in force. The parameters are in
+    seconds, see `LIFETIME`, `PAUSE` and `RETRY`.
+    """
 
-    def find(self, id_: str | None, algorithm: str) -> Sequence[Key]:
-        """See `Keys`; raises `KeysUnavailable` before any were had."""
-        found = fitting(self._keys, id_, algorithm)
-        if not found or self._clock() - self._fetched >= LIFETIME:
-            with self._lock:
-                self._renew(id_, algorithm)
-            found = fitting(self._keys, id_, algorithm)
-        if not self._keys:
-            raise KeysUnavailable("The keys of the issuer cannot be had at the moment; try again")
+    def __init__(
+        self,
+        issuer: str,
+        url: str | None,
+        tell: Tell,
+        *,
+        lifetime: float = LIFETIME,
+        pause: float = PAUSE,
+        retry: float = RETRY,
+    ) -> None:
+        super().__init__(url or issuer, lifespan=lifetime, timeout=TIMEOUT, cooldown_duration=pause)
+        self._issuer, self._discovers = issuer, url is None
+        self._tell = tell
+        self._retry = retry
+        self._lock = threading.RLock()
+        self._last: PyJWKSet | None = None
+        self._failed = float("-inf")
+
+    def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
+        """See `Keys`. Raises `KeysUnavailable` before any keys were fetched."""
+        found = _find(self.get_jwk_set(), id_, algorithm)
+        if not found and id_ is not None:
+            try:
+                # Fetches the keys again, unless that was done just now.
+                self.get_signing_key(id_)
+            except PyJWKClientError:
+                return []
+            found = _find(self.get_jwk_set(), id_, algorithm)
         return found
 
-    def _renew(self, id_: str | None, algorithm: str) -> None:
-        """Fetch the keys, unless that was tried just now, or another thread has done it meanwhile."""
-        now = self._clock()
-        if now - self._tried < PAUSE or (fitting(self._keys, id_, algorithm) and now - self._fetched < LIFETIME):
-            return
-        self._tried = now
-        try:
-            self._keys = self._fetch()
-            self._fetched = now
-        except InvalidInput as error:
-            self._tell(f"keys of {self._issuer}: {error.message}" + ("; those before stay in force" if self._keys else ""))
+    def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
+        """As the base, but not again soon after a failure. Raises `KeysUnavailable`."""
+        with self._lock:
+            if time.monotonic() - self._failed >= self._retry:
+                try:
+                    self._last = super().get_jwk_set(refresh)
+                except (PyJWTError, InvalidInput, OSError, ValueError) as error:
+                    self._failed = time.monotonic()
+                    reason = f"keys of {self._issuer} ({self.uri}): {error}"
+                    self._tell(reason + ("; those before stay in force" if self._last else ""))
+            if self._last is None:
+                raise KeysUnavailable("The keys of the issuer cannot be had at the moment; try again")
+            return self._last
 
-    def _fetch(self) -> list[Key]:
-        url = self._url
-        if url is None:
-            at = self._issuer.rstrip("/") + DISCOVERY
-            try:
-                document = json.decode(_get(at))
-            except DecodeError:
-                document = None
-            if not isinstance(document, dict) or document.get("issuer") != self._issuer or not isinstance(document.get("jwks_uri"), str):
-                raise InvalidInput(f"{at}: is no document of this issuer that names its keys")
-            url = check_url(document["jwks_uri"], "jwks_uri")
-        try:
-            return read_keys(_get(url))
-        except InvalidInput as error:
-            raise InvalidInput(error.message if url in error.message else f"{url}: {error.message}") from None
+    def fetch_data(self) -> PyJWKSet:
+        """As the base, from where the issuer says, and without the keys that cannot be used."""
+        if self._discovers:
+            self.uri = self._discover()
+        return _key_set(super().fetch_data())
+
+    def _discover(self) -> str:
+        at = self._issuer.rstrip("/") + DISCOVERY
+        document = PyJWKClient(at, cache_jwk_set=False, timeout=TIMEOUT).fetch_data()
+        if document.get("issuer") != self._issuer or not isinstance(document.get("jwks_uri"), str):
+            raise InvalidInput(f"{at}: is no document of this issuer that names its keys")
+        return check_url(document["jwks_uri"], "jwks_uri")
 
 
 def check_url(url: str, what: str) -> str:
-    """A URL whose answers can be believed: https, or http on this machine; raises `InvalidInput`."""
+    """A URL whose answers can be trusted: https, or http on this machine. Raises `InvalidInput`."""
     parts = urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return url
@@ -177,22 +177,3 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _get(url: str) -> bytes:
-    """What a URL answers; raises `InvalidInput` for anything but a whole answer of a sensible size."""
-    import requests
-
-    session = requests.Session()
-    # Without this requests would send what ~/.netrc holds for the host.
-    session.auth = lambda request: request
-    try:
-        with session, session.get(url, timeout=TIMEOUT, allow_redirects=False, stream=True, headers={"accept": "application/json"}) as answer:
-            if answer.status_code != _OK:
-                raise InvalidInput(f"{url}: answers {answer.status_code}")
-            data = answer.raw.read(_MOST_BYTES + 1, decode_content=True)
-    except (requests.RequestException, OSError) as error:
-        raise InvalidInput(f"{url}: cannot be fetched ({type(error).__name__})") from None
-    if len(data) > _MOST_BYTES:
-        raise InvalidInput(f"{url}: answers more than {_MOST_BYTES} bytes")
-    return bytes(data)

@@ -7,24 +7,22 @@ from functools import cache
 from ssl import CERT_REQUIRED
 
 from msgspec import json
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nessie_cli.errors import NessieError
 from nessie_cli.server.app import Application, Server
 from nessie_cli.server.failures import RETRY_AFTER, error_body
-from nessie_cli.server.identity import Unauthenticated
-from nessie_cli.server.jwt_keys import KeysUnavailable
+from nessie_cli.server.identity import KeysUnavailable, Unauthenticated
 from nessie_cli.server.manual import manual
-from nessie_cli.server.metrics import text, total
 from nessie_cli.server.openapi import openapi, security
 from nessie_cli.wire.encode import Json
 
 READY_WITHIN = 5.0
 """Seconds that the store has to answer when it is asked whether it is there."""
-_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def pages(server: Server) -> Application:
@@ -48,7 +46,8 @@ def pages(server: Server) -> Application:
             except Unauthenticated as error:
                 refused = {"www-authenticate": error.challenge.decode()}
                 return Response(json.encode(error_body(error, "")), error.status, refused, "application/json")
-        return PlainTextResponse(text(total([server.metrics.numbers(), *server.others()])), media_type=_METRICS_TYPE)
+        server.metrics.sample()
+        return Response(await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     async def api_description(_: Request) -> Response:
         return Response(await server.read(described), media_type="application/json")

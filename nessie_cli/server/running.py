@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
 
-from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts, Server
 from nessie_cli.server.call import Catalog
-from nessie_cli.server.connections import GRACE, configuration
+from nessie_cli.server.connections import configuration
 from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.gate import Security, open_gate
 from nessie_cli.server.http import Limits
+from nessie_cli.server.metrics import Metrics
 from nessie_cli.server.pages import pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
-from nessie_cli.server.shared import Board, one_at_a_time
 from nessie_cli.server.table import RouteTable
 from nessie_cli.server.tls import RenewedContext, Tls
 from nessie_cli.server.watched import tell_stderr
-from nessie_cli.server.worker import Worker
-from nessie_cli.server.workers import Team, listen
+from nessie_cli.server.workers import HEALTHCHECK, SharedLog, Workers, listen, set_ready
 
 
 class Settings(NamedTuple):
@@ -47,7 +50,11 @@ class Settings(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """What is told while the server runs: its URL once it listens, and the lines of its log, of every request or (`faults`) of failures only."""
+    """Where the running server reports.
+
+    `started` is called with its URL, `log` with lines of its log: of every request, or with `faults`
+    of failures of the server only.
+    """
 
     started: Callable[[str], None]
     log: Callable[[bytes], object] | None = None
@@ -69,9 +76,13 @@ def is_loopback(host: str) -> bool:
 
 def application(repository: Repository, parts: Parts | None = None) -> Server:
     """The ASGI application over a repository."""
-    server = Server(Catalog(repository, repository.config().default_branch, Pieces()), RouteTable((*ROUTES, *EXTENSIONS)), parts)
+    server = Server(*_content(repository), parts)
     server.beside = pages(server)
     return server
+
+
+def _content(repository: Repository) -> tuple[Catalog, RouteTable]:
+    return Catalog(repository, repository.config().default_branch, Pieces()), RouteTable((*ROUTES, *EXTENSIONS))
 
 
 def check_address(settings: Settings) -> None:
@@ -120,43 +131,86 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
     """What a server of this process is made of."""
     gate = open_gate(settings.security, repository)
     tls = RenewedContext(settings.tls) if settings.tls else None
-    return Parts(settings.limits, AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None, gate, tls=tls)
+    log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
+    return Parts(settings.limits, log, gate, tls=tls)
 
 
 def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
-    """Several processes: this one listens, `settings.workers` others answer."""
+    """Serve with `settings.workers` processes beside this one."""
     with opened() as repository:
         if repository.url == "memory:":
             raise InvalidInput("a store in memory lives in one process; serve it with one worker")
-        # What is wrong with the files is told here, once, and not by each worker.
+        # Unusable files are reported here, once, and not by each worker.
         _parts(settings, listeners._replace(log=None), repository)
     try:
         listener = listen(settings.host, settings.port)
     except OSError:
         raise cannot_listen(settings) from None
-    board, parent = Board(settings.workers), os.getpid()
+    url = url_of(listener.getsockname(), tls=settings.tls is not None)
     # Each worker takes its share of the connections and of the writes that may wait.
-    each = settings.limits.shared_by(settings.workers)
-    with tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as folder, listener, closing(board):
-        place = Path(folder)
-        write = one_at_a_time(listeners.log, place) if listeners.log else None
+    each = settings._replace(limits=settings.limits.shared_by(settings.workers))
+    with tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name, listener:
+        folder = Path(name)
+        config = configuration(
+            Work(opened, each, listeners, folder, os.getpid()),
+            factory=True,
+            workers=settings.workers,
+            ssl_context_factory=partial(_tls_context, settings.tls) if settings.tls else None,
+            timeout_worker_healthcheck=HEALTHCHECK,
+        )
+        log = listeners.log and SharedLog(listeners.log, folder)
+        Workers(config, listener, folder, started=lambda: listeners.started(url), log=log).run()
 
-        def work(slot: int, channel: socket.socket) -> None:
-            mine = listeners._replace(log=one_at_a_time(listeners.log, place) if listeners.log else None)
-            with opened() as repository:
-                app = application(repository, _parts(settings._replace(limits=each), mine, repository))
-                app.others = lambda: board.others(slot)
-                Worker(app, channel, (board, slot)).run()
-            if os.getppid() != parent:
-                shutil.rmtree(place, ignore_errors=True)
 
-        def lost(slot: int, line: bytes) -> None:
-            board.end(slot)
-            if write is not None and line:
-                write(line)
+def _tls_context(tls: Tls, *_: Any) -> RenewedContext:
+    return RenewedContext(tls)
 
-        team = Team(listener, settings.workers, work)
-        team.run(started=lambda: listeners.started(url_of(listener.getsockname(), tls=settings.tls is not None)), lost=lost, grace=GRACE)
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker does. uvicorn calls it in the worker's process, on the event loop."""
+
+    opened: Callable[[], Repository]
+    settings: Settings
+    listeners: Listeners
+    folder: Path
+    parent: int
+
+    def __call__(self) -> Server:
+        """Open the repository and make the application."""
+        try:
+            repository = self.opened()
+        except NessieError as error:
+            tell_stderr(error.message)
+            raise SystemExit(1) from None
+        log = self.listeners.log and SharedLog(self.listeners.log, self.folder)
+        parts = _parts(self.settings, self.listeners._replace(log=log), repository)
+        server = _WorkerServer(repository, parts._replace(metrics=Metrics(self.folder)), self)
+        set_ready(self.folder)
+        return server
+
+
+class _WorkerServer(Server):
+    """The application of a worker, which has the repository to itself and ends with its parent."""
+
+    def __init__(self, repository: Repository, parts: Parts, work: Work) -> None:
+        super().__init__(*_content(repository), parts)
+        self.beside = pages(self)
+        self._work = work
+        self._watch = asyncio.get_running_loop().create_task(self._end_with_parent())
+
+    async def _end_with_parent(self) -> None:
+        while os.getppid() == self._work.parent:  # noqa: ASYNC110 - nobody announces a kill
+            await asyncio.sleep(1)
+        signal.raise_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """As the base; if the parent has died this removes what it would have removed."""
+        super().close()
+        self._watch.cancel()
+        self.catalog.repository.close()
+        if os.getppid() != self._work.parent:
+            shutil.rmtree(self._work.folder, ignore_errors=True)
 
 
 class Uvicorn(uvicorn.Server):

@@ -19,9 +19,9 @@ from nessie_cli import connect
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server import jwt_keys
 from nessie_cli.server.gate import Security
-from nessie_cli.server.identity import Caller, Credentials
+from nessie_cli.server.identity import Caller, Credentials, KeysUnavailable
 from nessie_cli.server.issuer import Issuer, JwtSettings
-from nessie_cli.server.jwt_keys import KeyFile, KeysUnavailable, KeyUrl, check_url, read_keys
+from nessie_cli.server.jwt_keys import KeyFile, KeyUrl, check_url, read_keys
 from tests.server.client import EMPTY, Client, put
 from tests.server.guarding import with_gate
 from tests.server.serving import serving
@@ -158,7 +158,7 @@ def test_keys_that_cannot_verify_are_left_out():
             public(ED, "ed"),
         ]
     }
-    assert [key.id for key in read_keys(json.dumps(document).encode())] == ["ed"]
+    assert [key.key_id for key in read_keys(json.dumps(document).encode())] == ["ed"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"keys": []}', '{"keys": 1}', '{"keys": [{"kty": "oct", "k": "eA"}]}'])
@@ -230,32 +230,41 @@ def providing():
         thread.join()
 
 
-def key_url(provider, told, now, url="/keys"):
-    return KeyUrl(ISSUER, provider.url + url if url else None, told.append, lambda: now[0])
+LIFETIME, PAUSE = 0.5, 1.5
+"""Seconds that stand in for the hour and the half minute of the server."""
 
 
-def test_keys_are_fetched_once_and_again_after_an_hour():
+def key_url(provider, told, url="/keys", **seconds):
+    return KeyUrl(ISSUER, provider.url + url if url else None, told.append, **seconds)
+
+
+def test_keys_are_fetched_once_and_again_after_their_lifetime():
     with providing() as provider:
-        now, told = [0.0], []
-        keys = key_url(provider, told, now)
+        told = []
+        keys = key_url(provider, told, lifetime=LIFETIME)
         for _ in range(5):
             assert len(keys.find("rsa", "RS256")) == 1
         assert len(provider.asked) == 1
-        now[0] += 3601
+        time.sleep(LIFETIME + 0.1)
         keys.find("rsa", "RS256")
         assert len(provider.asked) == 2
         assert told == []
 
 
+def test_keys_are_kept_for_an_hour_and_looked_for_every_half_minute():
+    keys = KeyUrl(ISSUER, "https://issuer.example/keys", print)
+    assert keys.jwk_set_cache.lifespan == 3600
+    assert keys.cooldown_duration == 30
+
+
 def test_an_unknown_key_is_looked_for_but_not_too_often():
     with providing() as provider:
-        now, told = [0.0], []
-        keys = key_url(provider, told, now)
+        keys = key_url(provider, [], pause=PAUSE)
         keys.find("rsa", "RS256")
         for number in range(50):
             assert keys.find(f"made up {number}", "RS256") == []
         assert len(provider.asked) == 1
-        now[0] += 31
+        time.sleep(PAUSE + 0.1)
         provider.pages["/keys"] = json.dumps({"keys": [public(RSA, "new")]}).encode()
         assert len(keys.find("new", "RS256")) == 1
         assert keys.find("rsa", "RS256") == []
@@ -265,28 +274,33 @@ def test_an_unknown_key_is_looked_for_but_not_too_often():
 @pytest.mark.parametrize("page", [None, b"away", b"{}", b"x" * (1 << 20) + b"y"])
 def test_keys_that_cannot_be_fetched_leave_those_before_in_force(page):
     with providing() as provider:
-        now, told = [0.0], []
-        keys = key_url(provider, told, now)
+        told = []
+        keys = key_url(provider, told, lifetime=LIFETIME)
         keys.find("rsa", "RS256")
         if page is None:
             del provider.pages["/keys"]
         else:
             provider.pages["/keys"] = page
-        now[0] += 3601
-        assert len(keys.find("rsa", "RS256")) == 1
+        time.sleep(LIFETIME + 0.1)
+        for _ in range(3):
+            assert len(keys.find("rsa", "RS256")) == 1
+        assert len(provider.asked) == 2
         assert len(told) == 1
         assert "stay in force" in told[0]
 
 
 def test_without_any_keys_nobody_is_recognised_for_now():
     with providing() as provider:
-        now, told = [0.0], []
-        keys = key_url(provider, told, now, "/nosuch")
+        told = []
+        keys = key_url(provider, told, "/nosuch", retry=PAUSE)
         for _ in range(3):
             with pytest.raises(KeysUnavailable):
                 keys.find("rsa", "RS256")
         assert provider.asked == ["/nosuch"]
         assert len(told) == 1
+        provider.pages["/nosuch"] = provider.pages["/keys"]
+        time.sleep(PAUSE + 0.1)
+        assert len(keys.find("rsa", "RS256")) == 1
 
 
 def test_the_openid_document_of_the_issuer_names_the_keys():

@@ -1,4 +1,4 @@
-"""Several processes over one store: the same promises, connections shared out, the dead replaced, one set of numbers, one log."""
+"""Several processes over one store: the same promises, one socket, the dead replaced, one set of metrics, one log."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
+import apsw
 import pytest
 
 from nessie_cli import connect, create
@@ -86,16 +87,19 @@ def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path
     assert all(seen in log for _, seen in results)
 
 
-def test_connections_are_shared_out(path):
-    with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (process, url):
-        clients = [Client(url) for _ in range(8)]
-        for client in clients:
-            assert client.get("/api/v2/config").status == 200
-        mine = {client.port for client in clients}
-        shares = [len(mine & connected_to(child)) for child in children(process.pid)]
-        # Three and five where a stranger tries the port at this moment.
-        assert sum(shares) == len(clients)
-        assert min(shares) >= 3
+def test_all_workers_accept_connections(path):
+    with started("--store", path, "--workers", "2") as (process, url):
+        clients = []
+
+        def all_have_some():
+            clients.append(Client(url))
+            assert clients[-1].get("/api/v2/config").status == 200
+            mine = {client.port for client in clients}
+            shares = [len(mine & connected_to(child)) for child in children(process.pid)]
+            assert sum(shares) == len(clients)
+            return min(shares) > 0
+
+        until(all_have_some)
         for client in clients:
             client.close()
 
@@ -127,6 +131,42 @@ def test_a_worker_that_dies_is_replaced(path):
         assert process.wait(PATIENCE) == 0
 
 
+def test_a_hangup_replaces_all_workers(path):
+    with started("--store", path, "--workers", "2") as (process, url):
+        before = set(children(process.pid))
+        process.send_signal(signal.SIGHUP)
+        said = [json.loads(process.stderr.readline())["message"] for _ in before]
+        assert all(any(str(pid) in line for line in said) for pid in before)
+        assert len(children(process.pid)) == 2
+        assert before.isdisjoint(children(process.pid))
+        client = Client(url)
+        assert client.commit("main", EMPTY, put("t")).status == 200
+        client.close()
+        assert number(url, "nessie_processes") == 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+def test_a_second_signal_ends_it_at_once(path):
+    blocker = apsw.Connection(path)
+    with started("--store", path, "--workers", "2") as (process, url):
+        workers = children(process.pid)
+        blocker.execute("BEGIN IMMEDIATE")
+        client = Client(url)
+        with ThreadPoolExecutor(1) as pool:
+            commit = pool.submit(client.commit, "main", EMPTY, put("t"))
+            until(lambda: number(url, "nessie_http_requests_running") > 1)
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1.5)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+            assert not any(map(is_alive, workers))
+            with pytest.raises((OSError, HTTPException)):
+                commit.result()
+    blocker.close()
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_with_all_its_workers(path, how):
     with started("--store", path, "--workers", "2") as (process, url):
@@ -143,6 +183,7 @@ def test_it_ends_with_all_its_workers(path, how):
 def test_workers_do_not_outlive_a_server_that_is_killed(path):
     with started("--store", path, "--workers", "2") as (process, _):
         workers = children(process.pid)
+        assert len(workers) == 2
         process.kill()
         process.wait(PATIENCE)
         until(lambda: not any(map(is_alive, workers)))
