@@ -119,7 +119,8 @@ class Groups:
         def reader() -> None:
             assert written.wait(60)
             # It may be made to wait for the end of the group, so the group does not wait for it.
-            seen.append((catalog.head(), catalog.repository.contents("main", [key("a"), key("b")])))
+            head = catalog.head()
+            seen.append((head, catalog.repository.contents(f"@{head}", [key("a"), key("b")])))
 
         with ThreadPoolExecutor(1) as pool:
             reading = pool.submit(reader)
