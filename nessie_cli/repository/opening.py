@@ -38,16 +38,20 @@ def connect(
     access: Access | None = None,
     notes: Notes = NO_NOTES,
     progress: Progress | None = None,
+    migrate: bool = True,
     clock: Clock = _now,
     random: Randomness = os.urandom,
 ) -> Repository:
     """Open the repository at a URL.
 
-    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, or `http(s)://host/api/v2` of a Nessie
-    server, reached as `access` says. `who` is the committer of what is written (a server decides for itself). `progress` is called, often, with how
-    much a long verb has done and how much there is (None where nobody knows; a server does not tell). `clock` gives microseconds since 1970,
-    `random` random bytes (both for tests that need equal hashes). In `notes` an embedded repository keeps facts about commits that
-    listings of references ask for again. Raises `StoreNotFound` where nothing is there (see `create`), `StoreUnavailable` where it cannot be used.
+    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, `postgresql://user@host/database`, or
+    `http(s)://host/api/v2` of a Nessie server, which is reached as `access` says.
+
+    `who` is the committer (a server decides for itself). `progress` is called during long verbs with how much is done and how much there is,
+    None if that is unknown; a server reports none. `notes` is the on-disk cache of facts about commits. A store of an older format is
+    migrated, or refused without `migrate`. `clock` gives microseconds since 1970 and `random` random bytes, for tests that need equal hashes.
+
+    Raises `StoreNotFound` if nothing is there (see `create`), `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
@@ -61,7 +65,7 @@ def connect(
         return open_remote(url, access or Access(), context)
     if url == "memory:":
         return _initialised(create_store(url), "main", context)
-    return LocalRepository(open_store(url), context)
+    return LocalRepository(open_store(url, migrate=migrate), context)
 
 
 def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:

@@ -13,8 +13,8 @@ _FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, a path, or
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
-def open_store(url: str) -> Store:
-    """Open an existing store.
+def open_store(url: str, *, migrate: bool = True) -> Store:
+    """Open an existing store; one of an older format is migrated first, or refused without `migrate`.
 
     Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`.
     """
@@ -25,9 +25,9 @@ def open_store(url: str) -> Store:
             from nessie_cli.store.postgres import open_postgres
         return open_postgres(url)
     path = _path(url)
-    from nessie_cli.store.sqlite import open_sqlite
+    from nessie_cli.store.sqlite import MIGRATIONS, open_sqlite
 
-    return open_sqlite(path)
+    return open_sqlite(path, migrations=MIGRATIONS if migrate else {})
 
 
 def create_store(url: str) -> Store:

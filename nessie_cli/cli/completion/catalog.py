@@ -165,7 +165,8 @@ def _said(*parts: str) -> str:
 def using(place: Place, url: str, ask: Callable[[Any], Candidates]) -> Candidates:
     """The answer of an embedded store; none if it cannot be read."""
     try:
-        with connect(url) as repository:
+        # A keystroke changes nothing, so it migrates nothing.
+        with connect(url, migrate=False) as repository:
             return ask(Catalog(repository, place.reference()))
     except NessieError:
         return []
