@@ -25,7 +25,8 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
             from nessie_cli.store.postgres import open_postgres
         return open_postgres(url)
     path = _path(url)
-    from nessie_cli.store.sqlite import MIGRATIONS, open_sqlite
+    from nessie_cli.store.sqlite import open_sqlite
+    from nessie_cli.store.sqlite_schema import MIGRATIONS
 
     return open_sqlite(path, migrations=MIGRATIONS if migrate else {})
 
