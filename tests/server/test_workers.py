@@ -115,18 +115,26 @@ def connected_to(pid):
     return {int(row[2].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in open_}
 
 
+def commit_some(url, name):
+    for n in range(6):
+        client = Client(url)
+        assert client.commit("main", EMPTY, put(f"{name}-{n}")).status == 200
+        client.close()
+
+
 def test_a_worker_that_dies_is_replaced(path):
     with started("--store", path, "--workers", "2") as (process, url):
         before = children(process.pid)
         assert len(before) == 2
+        commit_some(url, "before")
         os.kill(before[0], signal.SIGKILL)
         said = json.loads(process.stderr.readline())
         assert str(before[0]) in said["message"]
         until(lambda: len(children(process.pid)) == 2 and before[0] not in children(process.pid))
-        for n in range(6):
-            client = Client(url)
-            assert client.commit("main", EMPTY, put(f"t{n}")).status == 200
-            client.close()
+        commit_some(url, "after")
+        # What the dead worker has counted stays counted, and it is no process any more.
+        assert number(url, COMMITS) == 12
+        until(lambda: number(url, "nessie_processes") == 2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
 
