@@ -29,6 +29,7 @@ from nessie_cli.model import (
     KeyRange,
     LogEntry,
     Problem,
+    ProblemKind,
     Reference,
     ReferenceType,
     ReflogEntry,
@@ -358,7 +359,11 @@ class LocalRepository(Repository):
         from nessie_cli.kernel.checking import check
 
         store = self._store
-        references = [(stored.name, stored.target) for stored in store.references()]
+        try:
+            references = [(stored.name, stored.target) for stored in store.references()]
+        except DamagedObject as error:
+            yield Problem(ProblemKind.DAMAGED, "references", error.message)
+            references = []
 
         def scan() -> Iterator[tuple[Id, int, bytes | str]]:
             for found in store.scan():
@@ -366,7 +371,7 @@ class LocalRepository(Repository):
 
         progress = self._at.progress
         count = store.count() if progress is not None else 0
-        return check(scan, store.get, store.scan_index(), references, progress=progress, count=count)
+        yield from check(scan, store.get, store.scan_index(), references, progress=progress, count=count)
 
     def version(self) -> Hashable | None:
         """See `Repository`."""

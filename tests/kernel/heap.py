@@ -43,7 +43,7 @@ class Heap:
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
         self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.index_terms.get(id_, ())]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
-        objects.keep()
+        objects.pending = {}
 
     def find_indexed(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """As a store does it."""

@@ -16,9 +16,11 @@ from nessie_cli.kernel.forms import Commit, Id, Kind, Node, decode_commit, decod
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Done, Move, StoredObject, Write
+from nessie_cli.store.base import Done, Move, StoredObject
 from nessie_cli.store.opening import open_store
+from nessie_cli.store.sqlite_rows import with_check
 from tests.repository.vocabulary import NS, Catalog, key, put, table
+from tests.store.samples import a_write, write
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def problems(path: Path) -> list[Problem]:
 
 
 def rows(path: Path) -> list[tuple[int, bytes, int, bytes]]:
-    return sql(path, "SELECT rowid, id, kind, data FROM objects ORDER BY length(data)")  # type: ignore[return-value]
+    return sql(path, "SELECT rowid, id, kind, packed FROM objects ORDER BY length(packed)")  # type: ignore[return-value]
 
 
 def positions(data: bytes, kind: int, seen: set[int], chance: random.Random) -> Iterator[int]:
@@ -88,12 +90,12 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(store: Path) -> None:
         for position in positions(data, kind, seen, chance):
             flipped = bytearray(data)
             flipped[position] ^= 1 << chance.randrange(8)
-            sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", bytes(flipped), row)
+            sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", bytes(flipped), row)
             found = problems(store)
             assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in found), (id_.hex(), kind, position)
             assert all("\n" not in p.message for p in found)
             tried += 1
-        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+        sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
     assert seen == set(Kind)
     assert tried > 200
     assert problems(store) == []
@@ -102,9 +104,9 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(store: Path) -> None:
 def test_bytes_that_are_cut_off_or_added_are_found(store: Path) -> None:
     for row, id_, _, data in rows(store)[:30]:
         for wrong in (b"", data[:-1], data[:1], data + b"\x00", data * 2):
-            sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", wrong, row)
+            sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", wrong, row)
             assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in problems(store))
-        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+        sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
 
 
 def test_an_object_under_another_id_or_kind_is_found(store: Path) -> None:
@@ -132,15 +134,28 @@ def test_every_missing_object_is_found(store: Path) -> None:
         store.write_bytes(whole)
 
 
-def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
+def set_target(path: Path, target: object) -> None:
+    """Move the tag as a program would that knows nothing of commits: the row itself is sound."""
+    row = with_check("v1", "TAG", target)
+    sql(path, "UPDATE refs SET target = ?, check_sum = ? WHERE name = 'v1'", *row[2:])
+
+
+def test_a_damaged_row_of_a_reference_is_found(store: Path) -> None:
     sql(store, "UPDATE refs SET target = ? WHERE name = 'v1'", b"\x11" * 32)
+    (problem,) = problems(store)
+    assert problem.kind == ProblemKind.DAMAGED
+    assert "refs" in problem.message
+
+
+def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
+    set_target(store, b"\x11" * 32)
     (problem,) = problems(store)
     assert (problem.kind, problem.where) == (ProblemKind.BAD_REFERENCE, "v1")
 
 
 def test_a_reference_at_an_object_that_is_no_commit_is_found(store: Path) -> None:
     (target,) = sql(store, "SELECT id FROM objects WHERE kind = ?", int(Kind.VALUE))[0]
-    sql(store, "UPDATE refs SET target = ? WHERE name = 'v1'", target)
+    set_target(store, target)
     (problem,) = problems(store)
     assert (problem.kind, problem.where) == (ProblemKind.BAD_REFERENCE, "v1")
 
@@ -159,11 +174,11 @@ def test_damage_is_an_error_and_never_a_wrong_answer(store: Path) -> None:
     for row, _, _, data in rows(store):
         flipped = bytearray(data)
         flipped[len(data) // 2] ^= 0x10
-        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", bytes(flipped), row)
+        sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", bytes(flipped), row)
         with connect(str(store)) as repository:
             for number, right in enumerate(sound_answers):
                 assert answer(repository, number) in (right, "DAMAGED_OBJECT")
-        sql(store, "UPDATE objects SET data = ? WHERE rowid = ?", data, row)
+        sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
 
 
 # -- objects whose bytes are sound and whose content is not --
@@ -182,7 +197,7 @@ def add(path: Path, kind: Kind, data: bytes) -> Id:
 def point(path: Path, target: Id) -> None:
     store = open_store(str(path))
     move = Move("crafted", "BRANCH", None, target, 0, "", "create", "", "r")
-    assert isinstance(store.write(Write(moves=[move])), Done)
+    assert write(store, a_write(moves=[move])) == Done()
     store.close()
 
 
@@ -301,21 +316,21 @@ def test_the_empty_tree_needs_no_node(tmp_path: Path) -> None:
 # -- the index from keys to the commits that touched them --
 
 
-def test_lost_marks_of_commits_are_found(store: Path) -> None:
-    marks = sql(store, "SELECT mark, object FROM marks")
-    assert marks
-    for mark, row in marks[::6]:
-        sql(store, "DELETE FROM marks WHERE mark = ? AND object = ?", mark, row)
+def test_lost_index_entries_of_commits_are_found(store: Path) -> None:
+    entries = sql(store, "SELECT entry, object FROM object_index")
+    assert entries
+    for entry, row in entries[::6]:
+        sql(store, "DELETE FROM object_index WHERE entry = ? AND object = ?", entry, row)
         assert problems(store), "the log of a key would leave a commit out, and nobody would know"
-        sql(store, "INSERT INTO marks VALUES (?, ?)", mark, row)
+        sql(store, "INSERT INTO object_index VALUES (?, ?)", entry, row)
     assert problems(store) == []
 
 
-def test_marks_that_are_too_many_change_no_answer(store: Path) -> None:
+def test_index_entries_that_are_too_many_change_no_answer(store: Path) -> None:
     def answers() -> list[object]:
         with connect(str(store)) as repository:
             return [repository.last_change("main", key(name)) for name in ("b", "n.a", "t077", "t000", "never")]
 
     before = answers()
-    sql(store, "INSERT OR IGNORE INTO marks SELECT m.mark, o.rowid FROM (SELECT DISTINCT mark FROM marks) AS m, objects AS o")
+    sql(store, "INSERT OR IGNORE INTO object_index SELECT i.entry, o.number FROM (SELECT DISTINCT entry FROM object_index) AS i, objects AS o")
     assert answers() == before

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.kernel.forms import decode_node
+from nessie_cli.kernel.forms import Kind, decode_node
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Done, Stale, Store, Write
+from nessie_cli.store.base import Outcome, Store, Write
 from nessie_cli.store.codec import RAW, unpack
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
@@ -47,9 +47,9 @@ class Counting:
         self.reads += len(found)
         return found
 
-    def write(self, write: Write) -> Done | Stale:
-        self.written += len(write.objects)
-        return self._store.write(write)
+    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+        self.written += sum(len(write.objects) for write in writes)
+        return self._store.commit(writes, lease=lease)
 
 
 @pytest.fixture(scope="module")
@@ -138,10 +138,10 @@ def test_a_content_that_is_only_compared_is_not_stored(counted: tuple[Counting, 
 
 def test_nodes_are_kept_as_they_are(large: Path) -> None:
     with sqlite3.connect(f"file:{large}?mode=ro", uri=True) as file:
-        rows = file.execute("SELECT data FROM objects WHERE kind = 2").fetchall()
+        rows = file.execute("SELECT id, packed FROM objects WHERE kind = 2").fetchall()
     file.close()
-    assert {blob[0] for (blob,) in rows} == {RAW}
-    assert {decode_node(unpack(blob)).level for (blob,) in rows} >= {0, 1}
+    assert {blob[0] for _, blob in rows} == {RAW}
+    assert {decode_node(unpack(id_, Kind.NODE, blob)).level for id_, blob in rows} >= {0, 1}
 
 
 def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Catalog]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, Put, connect, create
 from nessie_cli.model import ReferenceType
 from nessie_cli.model.progress import FEW, with_progress
+from tests.repository.plans import plan
 
 MANY = 2 * FEW
 KEYS = [ContentKey((f"t{number:05}",)) for number in range(MANY)]
@@ -45,8 +46,8 @@ def path(tmp_path):
 def history(repository) -> str:
     """A branch of many commits; its name."""
     repository.create_reference(ReferenceType.BRANCH, "long", repository.reference("main").hash)
-    calls = [lambda number=number: repository.commit("long", [Delete(KEYS[number])], CommitMeta(str(number))) for number in range(2, FEW + 102)]
-    assert not [answer for answer in repository.together(calls) if isinstance(answer, Exception)]
+    calls = [plan(lambda c, number=number: c.repository.commit("long", [Delete(KEYS[number])], CommitMeta(str(number)))) for number in range(2, FEW + 102)]
+    assert not [answer for answer in repository.commit_all(calls) if isinstance(answer, Exception)]
     return "long"
 
 
