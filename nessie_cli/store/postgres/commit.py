@@ -95,14 +95,11 @@ class Committer:
 
     # -- lost answers --
 
-    def _resolved(
-        self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error
-    ) -> list[Outcome] | None:
+    def _resolved(self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error) -> list[Outcome] | None:
         """Returns the outcomes of a call whose answer was lost, or None if nothing was written."""
         first_id = writes[0].request.id
         unknown = OutcomeUnknown(
-            f"store {self._url}: the connection was lost during a commit and its outcome could "
-            f"not be found out; look for request {first_id}",
+            f"store {self._url}: the connection was lost during a commit and its outcome could not be found out; look for request {first_id}",
             first_id,
         )
         ids = {write.request.id for write in writes}
@@ -128,9 +125,7 @@ class Committer:
                 outcomes.append(Repeated(request))
         return self._decided_again(writes, outcomes, unknown)
 
-    def _decided_again(
-        self, writes: Sequence[Write], outcomes: list[Outcome | None], unknown: OutcomeUnknown
-    ) -> list[Outcome]:
+    def _decided_again(self, writes: Sequence[Write], outcomes: list[Outcome | None], unknown: OutcomeUnknown) -> list[Outcome]:
         """Fills in the outcomes of writes that were refused for a reason that was lost."""
         refused = [write for write, outcome in zip(writes, outcomes, strict=True) if not outcome]
         try:
@@ -140,9 +135,7 @@ class Committer:
             raise unknown from error
         return [outcome or next(again) for outcome in outcomes]
 
-    def _exclude(
-        self, ids: Sequence[str], attempt: bytes
-    ) -> dict[str, tuple[bytes | None, Request]]:
+    def _exclude(self, ids: Sequence[str], attempt: bytes) -> dict[str, tuple[bytes | None, Request]]:
         """Inserts tombstones; returns the requests that are recorded, each with its attempt."""
         deadline = time.monotonic() + self._pool.patience
         while True:
@@ -181,9 +174,7 @@ def _call(connection: Connection, parameters: Parameters) -> list[tuple[Any, ...
         raise _AnswerLost(error) from error
 
 
-def _insert_tombstones(
-    connection: Connection, ids: Sequence[str], attempt: bytes, now: int
-) -> dict[str, tuple[bytes | None, Request]]:
+def _insert_tombstones(connection: Connection, ids: Sequence[str], attempt: bytes, now: int) -> dict[str, tuple[bytes | None, Request]]:
     with connection.transaction():
         for id_ in ids:
             connection.execute(_TOMBSTONE, (id_, now, attempt, attempt))
@@ -253,7 +244,7 @@ def _encode_objects(writes: Sequence[Write]) -> Parameters:
         "p_ordinals": objects.ordinals,
         "p_kinds": objects.kinds,
         "p_data": objects.data,
-        "p_entry_ordinals": objects.entry_ordinals,
+        "p_entry_ids": objects.entry_ids,
         "p_entries": objects.entries,
     }
 
@@ -275,9 +266,7 @@ def _outcomes(rows: Iterable[tuple[Any, ...]]) -> list[Outcome]:
     return [_outcome(*row) for row in rows]
 
 
-def _outcome(
-    word: str, name: str | None, kind: str | None, target: bytes | None, *request: Any
-) -> Outcome:
+def _outcome(word: str, name: str | None, kind: str | None, target: bytes | None, *request: Any) -> Outcome:
     if word == "done":
         return Done()
     if word == "repeated":

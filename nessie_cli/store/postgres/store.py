@@ -72,9 +72,9 @@ _SCAN_INDEX = """SELECT entry, number, id FROM index_entries WHERE (entry, numbe
 _STAGE = """CREATE TEMPORARY TABLE IF NOT EXISTS staged_objects
         (ordinal bigint, kind smallint, id bytea, data bytea) ON COMMIT DELETE ROWS;
     CREATE TEMPORARY TABLE IF NOT EXISTS staged_entries
-        (ordinal bigint, entry bytea) ON COMMIT DELETE ROWS"""
+        (id bytea, entry bytea) ON COMMIT DELETE ROWS"""
 _COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMAT BINARY)"
-_COPY_ENTRIES = "COPY staged_entries (ordinal, entry) FROM STDIN (FORMAT BINARY)"
+_COPY_ENTRIES = "COPY staged_entries (id, entry) FROM STDIN (FORMAT BINARY)"
 _LOAD = "SELECT load_1(%s, %s)"
 _PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
 _DELETED = """WITH old AS MATERIALIZED (
@@ -120,9 +120,7 @@ def open_postgres(
     )
 
 
-def create_postgres(
-    url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE
-) -> PostgresStore:
+def create_postgres(url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> PostgresStore:
     """Opens a store, creating its schema and tables if there are none.
 
     The database must exist. Two processes may create a store at once. Raises what `open_postgres`
@@ -240,7 +238,7 @@ class PostgresStore:
         rows = pack_objects(objects)
         if len(rows.ids) < _COPIED:
             columns = (rows.ids, rows.ordinals, rows.kinds, rows.data)
-            values = (*times, *columns, rows.entry_ordinals, rows.entries)
+            values = (*times, *columns, rows.entry_ids, rows.entries)
             self._retried(lambda connection: connection.execute(_PUT, values))
         else:
             self._retried(lambda connection: _load(connection, rows, times))
@@ -261,9 +259,7 @@ class PostgresStore:
         rows = self._rows(_REFERENCE, (name,)) if is_storable(name) else []
         return a_reference(rows[0]) if rows else None
 
-    def references(
-        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
-    ) -> list[StoredReference]:
+    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
         """See `View`."""
         if not is_storable(prefix, start, kind or ""):
             return []
@@ -278,9 +274,7 @@ class PostgresStore:
         rows = self._rows(query + " ORDER BY name LIMIT %s", (*values, limit))
         return [StoredReference(*row) for row in rows]
 
-    def reflog(
-        self, name: str | None = None, before: int | None = None, limit: int | None = None
-    ) -> list[ReflogRow]:
+    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
         """See `View`."""
         query, values = _REFLOG, [_LAST if before is None else before]
         if name is not None:
@@ -289,9 +283,7 @@ class PostgresStore:
             return self._reflog(query + " AND name = %s", (*values, name), limit)
         return self._reflog(query, values, limit)
 
-    def _reflog(
-        self, query: LiteralString, values: Sequence[object], limit: int | None
-    ) -> list[ReflogRow]:
+    def _reflog(self, query: LiteralString, values: Sequence[object], limit: int | None) -> list[ReflogRow]:
         rows = self._rows(query + " ORDER BY number DESC LIMIT %s", (*values, limit))
         return [a_reflog_row(row) for row in rows]
 
@@ -368,8 +360,8 @@ def _load(connection: Connection, rows: PackedObjects, times: tuple[int, int]) -
             for row in zip(rows.ordinals, rows.kinds, rows.ids, rows.data, strict=True):
                 copy.write_row(row)
         with cursor.copy(_COPY_ENTRIES) as copy:
-            copy.set_types(["int8", "bytea"])
-            for entry in zip(rows.entry_ordinals, rows.entries, strict=True):
+            copy.set_types(["bytea", "bytea"])
+            for entry in zip(rows.entry_ids, rows.entries, strict=True):
                 copy.write_row(entry)
         cursor.execute(_LOAD, times)
 
@@ -384,6 +376,4 @@ def _settings(row: Sequence[Any]) -> Settings:
 
 
 def _without_objects(write: Write) -> Write:
-    return Write(
-        write.request, (), write.moves, write.settings, write.required, write.settings_version
-    )
+    return Write(write.request, (), write.moves, write.settings, write.required, write.settings_version)
