@@ -26,3 +26,7 @@ class TestPostgresStore(StoreContract):
         assert [row.move for row in store.reflog()] == [move]
         with pytest.raises(InvalidInput, match="NUL"):
             write(store, a_write(moves=[a_move("main", "1", "2", message="\0")]))
+
+    def test_the_change_counter_differs_after_each_change_and_no_other_call(self, store: Store) -> None:
+        """Instead of the contract's: finding out would take a round trip, so the answer is always that it is unavailable."""
+        assert store.change_counter() is None

@@ -244,7 +244,7 @@ def _encode_objects(writes: Sequence[Write]) -> Parameters:
         "p_ordinals": objects.ordinals,
         "p_kinds": objects.kinds,
         "p_data": objects.data,
-        "p_entry_ordinals": objects.entry_ordinals,
+        "p_entry_ids": objects.entry_ids,
         "p_entries": objects.entries,
     }
 

@@ -3,14 +3,14 @@
 -- All run at READ COMMITTED: each statement sees what was committed before it began, which is what
 -- makes a lock followed by a SELECT read the newest state.
 
--- Stores objects, given in the order of their ids without repetition. `p_ordinals` is the order in
--- which the caller wrote them; the entry at position n belongs to the object of ordinal
--- `p_entry_ordinals[n]`. An object that exists already is marked as young if it was last written
--- before `p_old`, so that a sweep that is about to delete it does not.
+-- Stores objects, given in the order of their ids without repetition, with their index entries.
+-- `p_ordinals` is the order in which the caller wrote them. An object that exists already is marked
+-- as young if it was last written before `p_old`, so that a sweep that is about to delete it does
+-- not.
 CREATE FUNCTION put_1(
     p_now bigint, p_old bigint,
     p_ids bytea[], p_ordinals bigint[], p_kinds bigint[], p_data bytea[],
-    p_entry_ordinals bigint[], p_entries bytea[]
+    p_entry_ids bytea[], p_entries bytea[]
 ) RETURNS void LANGUAGE plpgsql AS $function$
 DECLARE
     wanted CONSTANT bigint := coalesce(cardinality(p_ids), 0);
@@ -34,10 +34,8 @@ BEGIN
     END LOOP;
     IF cardinality(p_entries) > 0 THEN
         INSERT INTO index_entries (number, entry, id)
-            SELECT o.number, e.entry, o.id
-            FROM unnest(p_entry_ordinals, p_entries) AS e (ordinal, entry)
-            JOIN unnest(p_ids, p_ordinals) AS given (id, ordinal) USING (ordinal)
-            JOIN objects o ON o.id = given.id AND o.number = base + e.ordinal
+            SELECT o.number, e.entry, o.id FROM unnest(p_entry_ids, p_entries) AS e (id, entry)
+            JOIN objects o ON o.id = e.id AND o.number >= base AND o.number < base + (1 << 24)
             ON CONFLICT DO NOTHING;
     END IF;
 END
@@ -65,8 +63,7 @@ BEGIN
     END LOOP;
     INSERT INTO index_entries (number, entry, id)
         SELECT o.number, e.entry, o.id FROM staged_entries e
-        JOIN staged_objects s USING (ordinal)
-        JOIN objects o ON o.id = s.id AND o.number = base + e.ordinal
+        JOIN objects o ON o.id = e.id AND o.number >= base AND o.number < base + (1 << 24)
         ON CONFLICT DO NOTHING;
 END
 $function$;
@@ -107,7 +104,7 @@ CREATE FUNCTION commit_1(
     p_required_writes bigint[], p_required bytea[],
     p_user_writes bigint[], p_user_objects bigint[],
     p_ids bytea[], p_ordinals bigint[], p_kinds bigint[], p_data bytea[],
-    p_entry_ordinals bigint[], p_entries bytea[],
+    p_entry_ids bytea[], p_entries bytea[],
     p_setting_writes bigint[], p_setting_names text[], p_setting_values text[]
 ) RETURNS TABLE (
     o_outcome text, o_name text, o_kind text, o_target bytea,
@@ -290,18 +287,19 @@ BEGIN
 
     -- Apply what is done, each table by one statement.
     IF all_done THEN
-        PERFORM put_1(p_now, p_old, p_ids, p_ordinals, p_kinds, p_data, p_entry_ordinals, p_entries)
+        PERFORM put_1(p_now, p_old, p_ids, p_ordinals, p_kinds, p_data, p_entry_ids, p_entries)
             WHERE cardinality(p_ids) > 0;
     ELSE
-        PERFORM put_1(p_now, p_old, array_agg(o.id ORDER BY o.n), array_agg(o.ordinal ORDER BY o.n),
+        -- What only refused writes have brought is left out, and the order is that of the others.
+        PERFORM put_1(p_now, p_old, array_agg(o.id ORDER BY o.n), array_agg(u.first ORDER BY o.n),
                 array_agg(o.kind ORDER BY o.n), array_agg(o.data ORDER BY o.n),
-                p_entry_ordinals, p_entries)
-            FROM unnest(p_ids, p_ordinals, p_kinds, p_data) WITH ORDINALITY
-                AS o (id, ordinal, kind, data, n)
-            WHERE o.n IN (
-                SELECT u.object FROM unnest(p_user_writes, p_user_objects) AS u (write, object)
-                WHERE done[u.write]
-            )
+                p_entry_ids, p_entries)
+            FROM unnest(p_ids, p_kinds, p_data) WITH ORDINALITY AS o (id, kind, data, n)
+            JOIN (
+                SELECT object, min(n) FROM unnest(p_user_writes, p_user_objects) WITH ORDINALITY
+                    AS u (write, object, n)
+                WHERE done[write] GROUP BY object
+            ) AS u (object, first) ON u.object = o.n
             HAVING count(*) > 0;
     END IF;
 

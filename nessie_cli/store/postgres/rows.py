@@ -22,7 +22,7 @@ class PackedObjects(Struct, frozen=True):
     ordinals: Numbers
     kinds: Numbers
     data: Blobs
-    entry_ordinals: Numbers
+    entry_ids: Blobs
     entries: Blobs
 
 
@@ -32,13 +32,13 @@ def pack_objects(objects: Iterable[StoredObject]) -> PackedObjects:
     for ordinal, stored in enumerate(objects):
         numbered.setdefault(stored.id, (ordinal, stored))
     rows = [numbered[id_] for id_ in sorted(numbered)]
-    entries = [(ordinal, entry) for ordinal, one in rows for entry in one.index]
+    entries = [(one.id, entry) for _, one in rows for entry in one.index]
     return PackedObjects(
         Blobs(one.id for _, one in rows),
         Numbers(ordinal for ordinal, _ in rows),
         Numbers(one.kind for _, one in rows),
         Blobs(pack(one.id, one.kind, one.data, plain=one.plain) for _, one in rows),
-        Numbers(ordinal for ordinal, _ in entries),
+        Blobs(id_ for id_, _ in entries),
         Blobs(entry for _, entry in entries),
     )
 

@@ -72,9 +72,9 @@ _SCAN_INDEX = """SELECT entry, number, id FROM index_entries WHERE (entry, numbe
 _STAGE = """CREATE TEMPORARY TABLE IF NOT EXISTS staged_objects
         (ordinal bigint, kind smallint, id bytea, data bytea) ON COMMIT DELETE ROWS;
     CREATE TEMPORARY TABLE IF NOT EXISTS staged_entries
-        (ordinal bigint, entry bytea) ON COMMIT DELETE ROWS"""
+        (id bytea, entry bytea) ON COMMIT DELETE ROWS"""
 _COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMAT BINARY)"
-_COPY_ENTRIES = "COPY staged_entries (ordinal, entry) FROM STDIN (FORMAT BINARY)"
+_COPY_ENTRIES = "COPY staged_entries (id, entry) FROM STDIN (FORMAT BINARY)"
 _LOAD = "SELECT load_1(%s, %s)"
 _PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
 _DELETED = """WITH old AS MATERIALIZED (
@@ -238,7 +238,7 @@ class PostgresStore:
         rows = pack_objects(objects)
         if len(rows.ids) < _COPIED:
             columns = (rows.ids, rows.ordinals, rows.kinds, rows.data)
-            values = (*times, *columns, rows.entry_ordinals, rows.entries)
+            values = (*times, *columns, rows.entry_ids, rows.entries)
             self._retried(lambda connection: connection.execute(_PUT, values))
         else:
             self._retried(lambda connection: _load(connection, rows, times))
@@ -360,8 +360,8 @@ def _load(connection: Connection, rows: PackedObjects, times: tuple[int, int]) -
             for row in zip(rows.ordinals, rows.kinds, rows.ids, rows.data, strict=True):
                 copy.write_row(row)
         with cursor.copy(_COPY_ENTRIES) as copy:
-            copy.set_types(["int8", "bytea"])
-            for entry in zip(rows.entry_ordinals, rows.entries, strict=True):
+            copy.set_types(["bytea", "bytea"])
+            for entry in zip(rows.entry_ids, rows.entries, strict=True):
                 copy.write_row(entry)
         cursor.execute(_LOAD, times)
 
