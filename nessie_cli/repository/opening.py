@@ -85,7 +85,7 @@ def _initialised(store: Store, default_branch: str | None, context: Context) -> 
         name, time = default_branch or "main", context.clock()
         request = Request(context.random(8).hex(), "", b"", b"", time)
         first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id)
-        facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(time)}
+        facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(context.clock())}
         # When two processes create one store, the second finds the branch there and its write changes nothing.
         store.commit([Write(request, moves=[first], settings=facts)])
     repository = LocalRepository(store, context)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import STORE_FORMAT
-from tests.golden.facts import objects, readable
+from tests.golden.facts import readable
 from tests.golden.story import BEGIN, clock, one_more, randomness, tell
 
 HERE = Path(__file__).parent
@@ -36,7 +36,6 @@ def main() -> None:
         later = one_more(repository)
     copy.unlink()
     write(HERE / f"store-format-{STORE_FORMAT}.json", {"hashes": hashes, "later": later, "readable": facts})
-    write(HERE / f"objects-format-{STORE_FORMAT}.json", objects())
 
 
 if __name__ == "__main__":

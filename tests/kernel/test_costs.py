@@ -153,7 +153,7 @@ class Chain:
         return draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000))
 
     def is_ancestor(self, objects: Objects, ancestor: Id, commit: Id) -> bool:
-        return AncestryIndex(objects, self.heap.find_marked).is_ancestor(ancestor, commit)
+        return AncestryIndex(objects, self.heap.find_indexed).is_ancestor(ancestor, commit)
 
     def reads(self, work: Callable[[Objects], object]) -> int:
         objects = self.heap.objects()
@@ -216,13 +216,13 @@ def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
     assert found == {height: history.ancestor_at(objects, chain.line[-1], height) for height in heights}
     assert chain.heap.trips <= 3 * logarithm(chain)
     objects = chain.heap.objects()
-    chain_of = AncestryIndex(objects, chain.heap.find_marked)
+    chain_of = AncestryIndex(objects, chain.heap.find_indexed)
     asked = [*chain.line[1 :: chain.length // 100], chain.merged, chain.side]
     assert chain_of.ancestors_among(asked, chain.line[-1]) == {*asked} - {chain.side}
     assert chain.heap.trips <= 12 * logarithm(chain)
     objects = chain.heap.objects()
     merge = chain.length // 4 + 1
-    found_after = AncestryIndex(objects, chain.heap.find_marked, near=0).descendants_among(asked, chain.merged)
+    found_after = AncestryIndex(objects, chain.heap.find_indexed, near=0).descendants_among(asked, chain.merged)
     assert found_after == {chain.merged, chain.side, *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge)}
     assert chain.heap.trips <= 12 * logarithm(chain)
 

@@ -16,8 +16,10 @@ from tests.golden.facts import COMMIT, objects, readable
 from tests.golden.make_store import HERE, LATER
 from tests.golden.story import CONTENTS, clock, one_more, randomness, tell
 
-FORMATS = [1]
-CURRENT = 1
+FORMATS = [1, 2]
+CURRENT = 2
+OBJECTS = "objects-format-1.json"
+"""Objects have had one format so far."""
 
 
 def golden(name: str) -> Any:
@@ -28,13 +30,13 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-@pytest.mark.parametrize("part", list(golden(f"objects-format-{CURRENT}.json")))
+@pytest.mark.parametrize("part", list(golden(OBJECTS)))
 def test_objects_have_the_bytes_and_ids_that_they_always_had(part: str) -> None:
-    assert plain(objects()[part]) == golden(f"objects-format-{CURRENT}.json")[part]
+    assert plain(objects()[part]) == golden(OBJECTS)[part]
 
 
 def test_ids_are_what_the_documentation_says() -> None:
-    facts = golden("objects-format-1.json")
+    facts = golden(OBJECTS)
     assert facts["empty history"] == sha256(b"empty").hexdigest()
     for number, kind in ((1, "values"), (2, "nodes")):
         for entry in facts[kind].values():
@@ -45,7 +47,7 @@ def test_ids_are_what_the_documentation_says() -> None:
 
 
 def test_golden_bytes_are_still_understood() -> None:
-    facts = golden("objects-format-1.json")
+    facts = golden(OBJECTS)
     for name, content in CONTENTS.items():
         data = bytes.fromhex(facts["values"][name]["bytes"])
         assert decode_value(data, "an id") == content.with_id("an id")
@@ -73,7 +75,9 @@ def test_a_store_of_a_released_format_is_read_and_written(number: int, tmp_path:
     path.write_bytes((HERE / f"store-format-{number}.sqlite").read_bytes())
     with connect(str(path), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden") as repository:
         assert list(repository.check()) == []
-        assert plain(readable(repository)) == facts["readable"]
+        # Opening an older store migrates it.
+        created, default_branch, settings = facts["readable"]["config"][1], facts["readable"]["config"][0], facts["readable"]["config"][3]
+        assert plain(readable(repository)) == facts["readable"] | {"config": [default_branch, created, str(CURRENT), settings]}
         assert one_more(repository) == facts["later"]
         assert list(repository.check()) == []
     with connect(str(path)) as repository:

@@ -198,7 +198,7 @@ def test_a_damaged_merge_elsewhere_does_not_disturb(tmp_path: Path) -> None:
         damaged, dev, merged = catalog.head("wild"), catalog.head("dev"), catalog.head("main")
         catalog.branch("apart", "main~650")
         until = time_of(catalog.top("main~600"))
-    change(str(path), f"UPDATE objects SET data = x'0000000000ff' WHERE id = x'{damaged}'")
+    change(str(path), f"UPDATE objects SET packed = x'0000000000ff' WHERE id = x'{damaged}'")
     with create(str(path)) as repository:
         assert isinstance(repository, LocalRepository)
         assert [e.hash for e in repository.filtered_log(Walk("main"), LogFilter(merges=True)) if e] == [merged]

@@ -46,7 +46,9 @@ def path(tmp_path):
 def history(repository) -> str:
     """A branch of many commits; its name."""
     repository.create_reference(ReferenceType.BRANCH, "long", repository.reference("main").hash)
-    calls = [plan(lambda c, number=number: c.repository.commit("long", [Delete(KEYS[number])], CommitMeta(str(number)))) for number in range(2, FEW + 102)]
+    calls = [
+        plan(lambda c, number=number: c.repository.commit("long", [Delete(KEYS[number])], CommitMeta(str(number)))) for number in range(2, FEW + 102)
+    ]
     assert not [answer for answer in repository.commit_all(calls) if isinstance(answer, Exception)]
     return "long"
 
