@@ -323,13 +323,14 @@ def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
 
 def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     mine = "ref.startsWith('mine/') && role == 'owner'"
-    server.rule(
-        f"op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH', 'DELETE_REFERENCE'] && {mine}",
-        "op == 'VIEW_REFERENCE' && ref == 'main'",
-    )
+    make_and_move = f"op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH', 'DELETE_REFERENCE'] && {mine}"
     owner = server.as_("olga", "owner")
     make = "/api/v2/trees?name={}&type=BRANCH"
     body = {"type": "BRANCH", "name": "main", "hash": server.main}
+    # A new reference makes contents readable under its name, so they have to be readable where they come from.
+    server.rule(make_and_move, "op == 'VIEW_REFERENCE' && ref == 'main'")
+    assert owner.send("POST", make.format("mine/a"), body).status == 403
+    server.rule(make_and_move, "op in ['VIEW_REFERENCE', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main'")
     assert owner.send("POST", make.format("mine/a"), body).status == 200
     assert owner.send("POST", make.format("mine/b"), {"type": "DETACHED", "hash": server.main}).status == 200
     assert owner.send("POST", make.format("other"), body).status == 403

@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import json
-from functools import partial
 from urllib.parse import quote
 
 import apsw
@@ -19,6 +18,7 @@ from nessie_cli.server.paging import Page
 from nessie_cli.server.running import application
 from nessie_cli.server.streams import AT_ONCE, listing
 from nessie_cli.server.v1_namespaces import namespaces_of
+from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 
@@ -33,7 +33,7 @@ def fill(repository):
 def branch(repository):
     head = repository.reference("main").hash
     names = [f"b{number:05}" for number in range(TABLES - 1)]
-    repository.together([partial(repository.create_reference, ReferenceType.BRANCH, name, head) for name in names])
+    repository.commit_all([plan(lambda c, name=name: c.repository.create_reference(ReferenceType.BRANCH, name, head)) for name in names])
 
 
 @pytest.fixture(scope="module")

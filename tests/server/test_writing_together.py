@@ -27,20 +27,20 @@ class Group:
         self.running = threading.Event()
         self.go_on = threading.Event()
 
-    def together(self, calls):
-        self.sizes.append(len(calls))
-        return [outcome(call) for call in calls]
+    def commit_all(self, plans):
+        self.sizes.append(len(plans))
+        return [outcome(plan) for plan in plans]
 
 
-def outcome(call):
+def outcome(plan):
     try:
-        return call()
+        return plan(None)
     except ValueError as error:
         return error
 
 
 def write(do, large=False):
-    return Write(lambda: None, do, lambda found: found, large)
+    return Write(lambda: None, lambda _: do(), lambda error: error, large)
 
 
 def run(scenario):
@@ -82,7 +82,7 @@ def test_what_waits_goes_into_one_transaction_each_answered_on_its_own_and_in_or
         assert [str(answer) for answer in answers[1:]] == [str(number) for number in range(12)]
         assert isinstance(answers[4], ValueError)
         assert done == list(range(12))
-        assert group.sizes == [8, 4]
+        assert group.sizes == [1, 8, 4]
 
     run(scenario)
 
@@ -92,7 +92,7 @@ def test_a_large_write_goes_alone():
         waiting = [writer.submit(write(lambda number=number: number, large=number == 2)) for number in range(5)]
         group.go_on.set()
         assert await asyncio.gather(*waiting) == list(range(5))
-        assert group.sizes == [2, 2]
+        assert group.sizes == [1, 2, 1, 2]
 
     run(scenario)
 
