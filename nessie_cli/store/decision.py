@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from nessie_cli.store.base import (
     Done,
+    Move,
     Outcome,
     Repeated,
     Request,
@@ -18,6 +19,7 @@ from nessie_cli.store.base import (
 )
 
 _T = TypeVar("_T")
+DONE = Done()
 
 
 class Decision:
@@ -49,10 +51,10 @@ class Decision:
         for move in write.moves:
             name = move.name
             current = moved[name] if name in moved else self.references[name]
-            if current != _state(name, move.kind, move.before):
+            if not _is_at(current, move):
                 return Stale(Requirement.REFERENCE, name, current)
-            moved[name] = _state(name, move.kind, move.after)
-        if not all(self._exists(id_, write) for id_ in write.required):
+            moved[name] = None if move.after is None else StoredReference(name, move.kind, move.after)
+        if write.required and not all(self._exists(id_, write) for id_ in write.required):
             return Stale(Requirement.OBJECT)
         if write.settings_version not in (None, self.settings_version):
             return Stale(Requirement.SETTINGS)
@@ -61,7 +63,7 @@ class Decision:
         if write.request.id:
             self._requests[write.request.id] = write.request
         self.done.append(write)
-        return Done()
+        return DONE
 
     def _exists(self, id_: bytes, write: Write) -> bool:
         added = chain.from_iterable(one.objects for one in (write, *self.done))
@@ -75,12 +77,14 @@ class Needs:
         self.references = _distinct(move.name for write in writes for move in write.moves)
         self.requests = _distinct(write.request.id for write in writes if write.request.id)
         self.objects = _distinct(id_ for write in writes for id_ in write.required)
-        self.settings = any(write.settings or write.settings_version is not None for write in writes)
 
 
 def _distinct(found: Iterable[_T]) -> tuple[_T, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _state(name: str, kind: str, target: bytes | None) -> StoredReference | None:
-    return None if target is None else StoredReference(name, kind, target)
+def _is_at(current: StoredReference | None, move: Move) -> bool:
+    """Whether a reference is where a move requires it."""
+    if current is None:
+        return move.before is None
+    return current.target == move.before and current.kind == move.kind

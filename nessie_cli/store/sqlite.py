@@ -27,7 +27,6 @@ from nessie_cli.store.base import (
     STORE_FORMAT,
     Basis,
     DamagedId,
-    Done,
     Outcome,
     ReflogRow,
     Request,
@@ -37,8 +36,8 @@ from nessie_cli.store.base import (
     Write,
 )
 from nessie_cli.store.codec import unpack
-from nessie_cli.store.decision import Needs
-from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put
+from nessie_cli.store.decision import DONE, Needs
+from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
 from nessie_cli.store.sqlite_errors import failure, reason
 from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite_rows import (
@@ -49,7 +48,6 @@ from nessie_cli.store.sqlite_rows import (
     SETTINGS,
     DamagedRow,
     Row,
-    basis_of,
     reference_of,
     reflog_row_of,
     request_of,
@@ -63,7 +61,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _ERRORS = (apsw.Error, UnicodeDecodeError, DamagedRow)
-_DONE = Done()
 
 _FEW = 3  # up to here single look-ups are faster than one statement with an array
 _SPREAD = 16  # rows that are passed over for each object of one kind that is looked for
@@ -122,6 +119,7 @@ class SQLiteStore:
         self._clock = clock
         self._patience = patience
         self._closed = False
+        self._settings = Settings()
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
         self._watch: Watch | None = None
@@ -244,8 +242,20 @@ class SQLiteStore:
         return next(iter(self._read(request_of, f"{REQUEST} WHERE id = ?", (id_,))), None)
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """See `View`. One statement."""
-        return self._found(basis_of, self._rows(BASIS, (name, request_id)))
+        """See `View`. One statement, unless the settings have changed since they were read last."""
+        reference = request = None
+        version = 0
+        for row in self._rows(BASIS, (name, request_id)):
+            if row[0] == 0:
+                version = row[1] or 0
+            elif row[0] == 1:
+                reference = self._found(reference_of, row[1:5])
+            else:
+                request = self._found(request_of, row[1:])
+        settings = self._settings
+        if settings.version != version:
+            settings = self._settings = self.settings()
+        return Basis(reference, settings, request)
 
     # -- writing --
 
@@ -266,20 +276,27 @@ class SQLiteStore:
     def _commit(self, writes: Sequence[Write], rows: Sequence[list[ObjectRow]], needs: Needs, lease: str | None) -> list[Outcome] | None:
         """Decide and apply; returns None if another caller holds a lease (with `lease` None it does not look)."""
         done: list[Write] = []
+        session = self._taken()
         try:
-            with self._transaction() as cursor:
-                if lease is not None and leased(cursor, needs.references, lease):
+            with session as cursor:
+                found = state(cursor)
+                if found.leases and lease is not None and leased(cursor, needs.references, lease):
                     return None
-                decision = present(cursor, needs)
+                decision = present(cursor, needs, found.settings_version)
                 before = decision.references.copy()
                 outcomes = [decision.decide(write) for write in writes]
                 done = decision.done
                 if done:
-                    kept = [row for each, outcome in zip(rows, outcomes, strict=True) if outcome == _DONE for row in each]
+                    kept = [row for each, outcome in zip(rows, outcomes, strict=True) if outcome is DONE for row in each]
                     put(cursor, kept, [stored for write in done for stored in write.objects])
-                    apply(cursor, before, decision)
-        except _CommitFailed as failed:
+                    apply(cursor, before, decision, found.last_number)
+        except _ERRORS as error:
+            failed = self._translated(session, error)
+            if not isinstance(failed, _CommitFailed):
+                raise failed from error
             self._find_out([write.request for write in done], failed)
+        finally:
+            session.lock.release()
         return outcomes
 
     def _find_out(self, requests: Sequence[Request], failed: _CommitFailed) -> None:
@@ -378,11 +395,15 @@ class SQLiteStore:
         try:
             yield session
         except _ERRORS as error:
-            if session.committing and isinstance(error, apsw.IOError):
-                raise _CommitFailed(str(self._failure(error))) from error
-            raise self._failure(error) from error
+            raise self._translated(session, error) from error
         finally:
             session.lock.release()
+
+    def _translated(self, session: Session, error: Exception) -> NessieError:
+        """The error of ours for one of SQLite's; `_CommitFailed` if the disk failed during the final COMMIT."""
+        if session.committing and isinstance(error, apsw.IOError):
+            return _CommitFailed(str(self._failure(error)))
+        return self._failure(error)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Cursor]:
@@ -417,7 +438,7 @@ class SQLiteStore:
         rows = self._rows(sql, values)
         return self._found(lambda found: [make(row) for row in found], rows)
 
-    def _found(self, make: Callable[[list[Row]], _T], rows: list[Row]) -> _T:
+    def _found(self, make: Callable[[Any], _T], rows: Any) -> _T:
         try:
             return make(rows)
         except DamagedRow as error:

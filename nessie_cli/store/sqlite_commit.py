@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -22,6 +22,7 @@ ObjectRow = tuple[bytes, int, int, bytes]
 _PUT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 _REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
 _INDEX = "INSERT OR IGNORE INTO object_index (entry, object) SELECT ?, number FROM objects WHERE id = ?"
+_STATE = "SELECT (SELECT max(version) FROM settings), (SELECT max(number) FROM reflog), EXISTS (SELECT 1 FROM leases)"
 _EXISTS = "SELECT 1 FROM objects WHERE id = ?"
 _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
 _FIND_REQUEST = f"{REQUEST} WHERE id = ?"
@@ -52,26 +53,40 @@ def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[Stored
     cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
 
 
-def present(cursor: apsw.Cursor, needs: Needs) -> Decision:
+class State(NamedTuple):
+    """What every commit begins with: the settings version, the last number of the reflog, whether there are leases."""
+
+    settings_version: int
+    last_number: int
+    leases: bool
+
+
+def state(cursor: apsw.Cursor) -> State:
+    """Reads it in one statement, inside the transaction."""
+    rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
+    version, number, leases = rows[0]
+    return State(version or 0, number or 0, bool(leases))
+
+
+def present(cursor: apsw.Cursor, needs: Needs, settings_version: int) -> Decision:
     """Reads the state that deciding needs. Inside the transaction that applies the outcome."""
     requests = [request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))]
     return Decision(
         {name: _reference(cursor, name) for name in needs.references},
         {request.id: request for request in requests},
         {id_ for id_ in needs.objects if cursor.execute(_EXISTS, (id_,)).fetchall()},
-        _number(cursor, "SELECT max(version) FROM settings") if needs.settings else 0,
+        settings_version,
     )
 
 
-def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decided: Decision) -> None:
+def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decided: Decision, last_number: int) -> None:
     """Write everything but objects. `before` are the references as they were before the first decision."""
     done = decided.done
     moves = [move for write in done for move in write.moves]
     if moves:
         for name in dict.fromkeys(move.name for move in moves):
             _move(cursor, name, before[name], decided.references[name])
-        first = _number(cursor, "SELECT max(number) FROM reflog") + 1
-        cursor.executemany(_LOG, [_log_row(number, move) for number, move in enumerate(moves, first)])
+        cursor.executemany(_LOG, [_log_row(number, move) for number, move in enumerate(moves, last_number + 1)])
     requests = [one.request for one in done if one.request.id]
     cursor.executemany(_REQUEST, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
     version = decided.settings_version - sum(bool(write.settings) for write in done)
@@ -111,8 +126,3 @@ def _log_row(number: int, move: Move) -> tuple[Any, ...]:
         move.message,
         move.request_id,
     )
-
-
-def _number(cursor: apsw.Cursor, sql: str) -> int:
-    rows: list[tuple[int | None]] = cursor.execute(sql).fetchall()  # type: ignore[assignment]
-    return rows[0][0] or 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nessie_cli.store.base import Basis, Move, ReflogRow, Request, Settings, StoredReference
+from nessie_cli.store.base import Move, ReflogRow, Request, Settings, StoredReference
 from nessie_cli.store.codec import row_check
 
 Row = tuple[Any, ...]
@@ -15,9 +15,10 @@ REFLOG = """SELECT number, name, kind, before, after, time, who, operation, mess
 FROM reflog"""
 SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
-BASIS = """SELECT 0, name, value, version, check_sum, NULL, NULL FROM settings
+BASIS = """SELECT 0, max(version), NULL, NULL, NULL, NULL, NULL FROM settings
 UNION ALL SELECT 1, name, kind, target, check_sum, NULL, NULL FROM refs WHERE name = ?
 UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WHERE id = ?"""
+"""The settings version, a reference and a request, in one statement."""
 
 
 class DamagedRow(Exception):
@@ -52,19 +53,6 @@ def settings_of(rows: Iterable[Row]) -> Settings:
         if value is not None:
             values[name] = value
     return Settings(values, newest)
-
-
-def basis_of(rows: Iterable[Row]) -> Basis:
-    """Returns what the rows of `BASIS` say."""
-    settings, reference, request = [], None, None
-    for kind, *fields in rows:
-        if kind == 0:
-            settings.append(tuple(fields[:4]))
-        elif kind == 1:
-            reference = reference_of(tuple(fields[:4]))
-        else:
-            request = request_of(tuple(fields))
-    return Basis(reference, settings_of(settings), request)
 
 
 def with_check(*fields: str | bytes | int | None) -> Row:
