@@ -24,11 +24,12 @@ BLOCK = 50
 GOAL = 0.6
 SEED = 20_260_101
 
-_OBJECT = "INSERT INTO objects (id, kind, written, data) VALUES (?, ?, ?, ?)"
-_REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_MARK = "INSERT INTO marks (mark, object) VALUES (?, ?)"
-_MOVE = "UPDATE refs SET target = ? WHERE name = ?"
+_OBJECT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?)"
+_REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
+_REQUEST = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+_MOVE = "UPDATE refs SET target = ?, check_sum = ? WHERE name = ?"
 
 Row = tuple[Any, ...]
 
@@ -37,8 +38,9 @@ class Written(NamedTuple):
     """The rows of one commit."""
 
     objects: list[Row]
-    marks: list[Row]
+    entries: list[Row]
     move: Row
+    request: Row
 
 
 def measure(scratch: Path) -> Iterator[Line]:
@@ -90,32 +92,34 @@ def writing(loop: apsw.Connection, written: Written) -> Callable[[], object]:
 
     def write() -> None:
         cursor.execute("BEGIN IMMEDIATE")
-        cursor.execute(_MOVE, (move[4], move[1]))
+        cursor.execute(_MOVE, (move[4], 0, move[1]))
         cursor.execute(_REFLOG, move)
+        cursor.execute(_REQUEST, written.request)
         cursor.executemany(_OBJECT, written.objects)
-        cursor.executemany(_MARK, written.marks)
+        cursor.executemany(_INDEX, written.entries)
         cursor.execute("COMMIT")
 
     return write
 
 
 def mark_of(watcher: apsw.Connection) -> tuple[int, int]:
-    rows: list[tuple[int, int]] = watcher.execute("SELECT (SELECT max(rowid) FROM objects), (SELECT max(number) FROM reflog)").fetchall()  # type: ignore[assignment]
+    rows: list[tuple[int, int]] = watcher.execute("SELECT (SELECT max(number) FROM objects), (SELECT max(number) FROM reflog)").fetchall()  # type: ignore[assignment]
     return rows[0]
 
 
 def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[Written]:
     """What each commit since then has written; the objects of a commit end with the commit itself, kind 3.
 
-    Row ids are the same on the copy, since the same rows were inserted there in the same order.
+    Numbers are the same on the copy, since the same rows were inserted there in the same order.
     """
     moves = watcher.execute("SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)).fetchall()
-    marks = watcher.execute("SELECT mark, object FROM marks WHERE object > ?", (mark[0],)).fetchall()
-    rows = iter(watcher.execute("SELECT rowid, id, kind, written, data FROM objects WHERE rowid > ? ORDER BY rowid", (mark[0],)).fetchall())
+    index = watcher.execute("SELECT entry, object FROM object_index WHERE object > ?", (mark[0],)).fetchall()
+    rows = iter(watcher.execute("SELECT number, id, kind, written, packed FROM objects WHERE number > ? ORDER BY number", (mark[0],)).fetchall())
     for move in moves:
         objects: list[Row] = []
         while not objects or objects[-1][1] != 3:
             number, *row = next(rows)
             objects.append(tuple(row))
-        yield Written(objects, [found for found in marks if found[1] == number], move)
+        request = watcher.execute("SELECT id, caller, digest, result, time, check_sum FROM requests WHERE id = ?", (move[9],)).fetchall()[0]
+        yield Written(objects, [found for found in index if found[1] == number], move, request)
     assert next(rows, None) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nessie_cli.model import CommitMeta, Content, ContentKey, IcebergTable, Namespace, Operation, Put
@@ -60,6 +61,21 @@ def open_repository(path: Path) -> tuple[LocalRepository, SQLiteStore]:
 def forgetful(store: SQLiteStore) -> LocalRepository:
     """A repository over an open store that has read nothing yet; SQLite's own cache stays as it is."""
     return LocalRepository(store, _CONTEXT)
+
+
+@contextmanager
+def without_waiting(store: SQLiteStore) -> Iterator[None]:
+    """Let this thread's commits not wait for the disk: for making what is measured later."""
+
+    def synchronous(word: str) -> None:
+        with store._session() as session:  # noqa: SLF001 - no program has a use for it
+            session.cursor.execute(f"PRAGMA synchronous = {word}")
+
+    synchronous("OFF")
+    try:
+        yield
+    finally:
+        synchronous("FULL")
 
 
 def update(repository: LocalRepository, branch: str, number: int, version: int) -> Put:

@@ -87,7 +87,7 @@ class _Writing:
         on_main = (size.commits - size.branches * ON_BRANCH - size.branches // 2) // size.branches
         at_once = max(1, _BLOCK // (on_main + ON_BRANCH))
         for first in range(0, size.branches, at_once):
-            with self._store.exclusive():
+            with corpus.without_waiting(self._store):
                 for number in range(first, min(first + at_once, size.branches)):
                     self._branch(number, on_main)
 

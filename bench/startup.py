@@ -27,7 +27,7 @@ def _workspace(folder: Path) -> Path:
     if folder.exists():
         return folder
     repository, store = corpus.open_repository(workspace(folder))
-    with repository, store.exclusive():
+    with repository, corpus.without_waiting(store):
         repository.commit("main", corpus.first_load(TABLES), corpus.meta("first load"))
         for number in range(COMMITS):
             repository.commit("main", [corpus.update(repository, "main", number, 1)], corpus.meta(f"load of day {number}"))
