@@ -115,7 +115,7 @@ class Draft(Generic[A]):
         self.exact = exact
         self.effect = effect
         self._sources = sources
-        self.open_view: Callable[[], Any] | None = None
+        self.open_view: Callable[[Draft[A]], Any] | None = None
         self._answer = answer
         self._refuse = refuse
 
@@ -160,7 +160,7 @@ class Draft(Generic[A]):
     def view(self) -> Any:
         """The `Repository` as it will be, for reading."""
         assert self.open_view is not None
-        return self.open_view()
+        return self.open_view(self)
 
     def key_changes(self) -> Iterator[KeyChange]:
         """Returns the changed keys. Costs O(keys · log of all keys), in little memory."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from msgspec import structs
@@ -280,8 +279,10 @@ class LocalRepository(Repository):
         if view is before.view:
             # Shared by all copies: what it has read once.
             snapshot.ancestry = before.ancestry
-        other = copy(self)
-        other._use(snapshot)  # noqa: SLF001 - a copy of this class
+        # What `copy` does, at a tenth of its cost: every request of a group has a copy of its own.
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._use(snapshot)
         return other
 
     def _over(self, overlay: Overlay | None, decoded: DecodedObjects) -> Self:
@@ -295,7 +296,7 @@ class LocalRepository(Repository):
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
         draft = verb_of(change)(self._snapshot, change, submission or Submission())
-        draft.open_view = partial(self._as_drafted, draft)
+        draft.open_view = self._as_drafted
         return draft
 
     def before_request(self, request_id: str) -> Self:

@@ -164,7 +164,7 @@ class RemoteRepository(Repository):
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
         """See `Repository`; by a dry run, if the server has one for the change. Only moves of references are exact."""
         drafted = drafts.draft(self._session, change)
-        drafted.open_view = lambda: self
+        drafted.open_view = lambda _: self
         return drafted
 
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
