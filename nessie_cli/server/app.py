@@ -18,12 +18,11 @@ from msgspec import json
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Planned
-from nessie_cli.server.access_log import AccessLog
-from nessie_cli.server.answers import Answers
+from nessie_cli.server.auth.gate import Gate
+from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.call import Answer, Call, Catalog
 from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
-from nessie_cli.server.gate import Gate
 from nessie_cli.server.http import (
     ARRIVED,
     AT_ONCE,
@@ -40,12 +39,13 @@ from nessie_cli.server.http import (
     read_body,
     takes_gzip,
 )
-from nessie_cli.server.identity import Unauthenticated
-from nessie_cli.server.metrics import Metrics
-from nessie_cli.server.readers import Readers
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.answers import Answers
+from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.readers import Readers
+from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute, RouteTable
-from nessie_cli.server.writer import Write, Writer
 from nessie_cli.wire.extensions import HEADER
 from nessie_cli.wire.guards import lenient
 

@@ -26,7 +26,7 @@ from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
 
 if TYPE_CHECKING:
-    from nessie_cli.server.policy import Policy
+    from nessie_cli.server.auth.policy import Policy
 
 A = TypeVar("A")
 

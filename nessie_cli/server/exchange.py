@@ -7,9 +7,9 @@ import re
 from time import perf_counter
 from typing import Any
 
-from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.http import Headers, header
-from nessie_cli.server.metrics import Metrics
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 UNKNOWN_ROUTE = "(none)"

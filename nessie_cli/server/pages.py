@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from nessie_cli.errors import NessieError
 from nessie_cli.server.app import Application, Server
+from nessie_cli.server.auth.identity import KeysUnavailable, Unauthenticated
 from nessie_cli.server.failures import RETRY_AFTER, error_body
-from nessie_cli.server.identity import KeysUnavailable, Unauthenticated
 from nessie_cli.server.manual import manual
 from nessie_cli.server.openapi import openapi, security
 from nessie_cli.wire.encode import Json

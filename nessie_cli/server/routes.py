@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from nessie_cli.server import v1_namespaces, v1_reading, v1_references, v1_writing, v2_config, v2_reading, v2_references, v2_writing
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.nessie_v1 import namespaces as v1_namespaces
+from nessie_cli.server.nessie_v1 import reading as v1_reading
+from nessie_cli.server.nessie_v1 import references as v1_references
+from nessie_cli.server.nessie_v1 import writing as v1_writing
+from nessie_cli.server.nessie_v2 import config as v2_config
+from nessie_cli.server.nessie_v2 import reading as v2_reading
+from nessie_cli.server.nessie_v2 import references as v2_references
+from nessie_cli.server.nessie_v2 import writing as v2_writing
 from nessie_cli.server.table import Param, Route
 from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode

@@ -27,8 +27,8 @@ PATIENCE = 120
 LIVES = """
 import os, socket, sys
 from nessie_cli import connect
-from nessie_cli.server.connections import configuration
-from nessie_cli.server.running import Uvicorn, application
+from nessie_cli.server.runtime.connections import configuration
+from nessie_cli.server.runtime.running import Uvicorn, application
 import nessie_cli.store.sqlite, zstandard, uvloop, httptools
 
 def live(listener):

@@ -4,8 +4,8 @@ import pytest
 
 from nessie_cli import create
 from nessie_cli.model import CommitMeta, ContentKey, Delete
-from nessie_cli.server.answers import Answers
 from nessie_cli.server.http import Reply
+from nessie_cli.server.runtime.answers import Answers
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.serving import serving
 

@@ -12,7 +12,7 @@ from nessie_cli.server.call import MOST_VALUES, Call, Catalog
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
 from nessie_cli.server.pieces import Pieces
-from nessie_cli.server.running import application
+from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server import jwt_keys
-from nessie_cli.server.gate import Security
-from nessie_cli.server.identity import Caller, Credentials, KeysUnavailable
-from nessie_cli.server.issuer import Issuer, JwtSettings
-from nessie_cli.server.jwt_keys import KeyFile, KeyUrl, check_url, read_keys
+from nessie_cli.server.auth import jwt_keys
+from nessie_cli.server.auth.gate import Security
+from nessie_cli.server.auth.identity import Caller, Credentials, KeysUnavailable
+from nessie_cli.server.auth.issuer import Issuer, JwtSettings
+from nessie_cli.server.auth.jwt_keys import KeyFile, KeyUrl, check_url, read_keys
 from tests.server.client import EMPTY, Client, put
 from tests.server.guarding import with_gate
 from tests.server.serving import serving

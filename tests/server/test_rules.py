@@ -10,8 +10,8 @@ from nessie_cli import connect
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer
-from nessie_cli.server.identity import Caller
-from nessie_cli.server.rules import Question, read_rules
+from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.auth.rules import Question, read_rules
 from tests.server.client import EMPTY, delete, namespace, put, table
 from tests.server.guarding import guarded
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, ContentKey, Entry, IcebergTable, Namespace, Put, ReferenceType
-from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts
+from nessie_cli.server.nessie_v1.namespaces import namespaces_of
 from nessie_cli.server.paging import Page
-from nessie_cli.server.running import application
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.running import application
 from nessie_cli.server.streams import AT_ONCE, listing
-from nessie_cli.server.v1_namespaces import namespaces_of
 from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving

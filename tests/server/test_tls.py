@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import create
-from nessie_cli.server.tls import Tls
-from nessie_cli.server.tokens import add_token
+from nessie_cli.server.auth.tokens import add_token
+from nessie_cli.server.runtime.tls import Tls
 from tests.server.certificates import Authority
 from tests.server.client import EMPTY
 from tests.server.processes import PATIENCE, SERVE, started

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
-from nessie_cli.server.identity import Caller, Credentials, Unauthenticated, credentials
-from nessie_cli.server.tokens import WHAT, add_token, list_tokens, read_tokens, remove_tokens
-from nessie_cli.server.watched import SECRET, WatchedFile
+from nessie_cli.server.auth.identity import Caller, Credentials, Unauthenticated, credentials
+from nessie_cli.server.auth.tokens import WHAT, add_token, list_tokens, read_tokens, remove_tokens
+from nessie_cli.server.runtime.watched_files import SECRET, WatchedFile
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

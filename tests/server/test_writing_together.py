@@ -13,8 +13,8 @@ from nessie_cli import connect, create
 from nessie_cli.server.app import Parts
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.http import Limits
-from nessie_cli.server.running import application
-from nessie_cli.server.writer import Write, Writer
+from nessie_cli.server.runtime.running import application
+from nessie_cli.server.runtime.writer import Write, Writer
 from tests.server.client import EMPTY, Client, delete, put, table
 from tests.server.serving import serving
 

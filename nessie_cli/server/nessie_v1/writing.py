@@ -8,9 +8,9 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta
 from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.nessie_v1.requests import Verb, target_and_body
+from nessie_cli.server.nessie_v2.writing import commit_to, merge, merge_body, transplant
 from nessie_cli.server.targets import plain_hash
-from nessie_cli.server.v1_requests import Verb, target_and_body
-from nessie_cli.server.v2_writing import commit_to, merge, merge_body, transplant
 from nessie_cli.wire import rest
 from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
 from nessie_cli.wire.encode import encode, encode_reference

@@ -11,11 +11,11 @@ from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, Nes
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference
 from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.nessie_v1.reading import reference_at
+from nessie_cli.server.nessie_v1.requests import check_name_v1
+from nessie_cli.server.nessie_v2.writing import branch_of
 from nessie_cli.server.streams import Listing
 from nessie_cli.server.targets import Target
-from nessie_cli.server.v1_reading import reference_at
-from nessie_cli.server.v1_requests import check_name_v1
-from nessie_cli.server.v2_writing import branch_of
 from nessie_cli.wire import keys
 from nessie_cli.wire.decode import decode_content_value, decode_namespace_update
 from nessie_cli.wire.encode import encode_content

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.identity import Caller
+from nessie_cli.server.auth.identity import Caller
 
 VIEW_REFERENCE = "VIEW_REFERENCE"
 CREATE_REFERENCE = "CREATE_REFERENCE"

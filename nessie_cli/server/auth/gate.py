@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.server.auth.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
+from nessie_cli.server.auth.issuer import Issuer, JwtSettings
+from nessie_cli.server.auth.policy import Policy
+from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.rules import Rules, read_rules
+from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
 from nessie_cli.server.call import Access, Catalog
-from nessie_cli.server.guarded_reading import GuardedReading
 from nessie_cli.server.http import Headers, header
-from nessie_cli.server.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
-from nessie_cli.server.issuer import Issuer, JwtSettings
-from nessie_cli.server.policy import Policy
-from nessie_cli.server.rights import Rights
-from nessie_cli.server.rules import Rules, read_rules
-from nessie_cli.server.tokens import WHAT, is_ours, read_tokens
-from nessie_cli.server.watched import SECRET, TRUSTED, Tell, WatchedFile, tell_stderr
+from nessie_cli.server.runtime.watched_files import SECRET, TRUSTED, Tell, WatchedFile, tell_stderr
 
 _V1 = b"/api/v1"
 _WHO = "Authentication is required: send a bearer token in the header Authorization"
@@ -79,7 +79,7 @@ class Admission(NamedTuple):
             if self.rules is None:
                 return Access(acting, acting)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
-            reading = GuardedReading(acting, rights)
+            reading = AuthorizedRepository(acting, rights)
             return Access(reading, acting, Policy(rights, reading, catalog.default_branch))
 
         return catalog._replace(open=opened)

@@ -25,15 +25,15 @@ from nessie_cli.repository.changes import (
     Transplant,
 )
 from nessie_cli.repository.draft import Draft, KeyChange
-from nessie_cli.server import rules
-from nessie_cli.server.guarded_reading import GuardedReading, config_type
-from nessie_cli.server.rights import Rights
+from nessie_cli.server.auth import rules
+from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
+from nessie_cli.server.auth.rights import Rights
 
 
 class Policy:
     """Decides on the changes of one request. `reading` is the repository as its caller may read it."""
 
-    def __init__(self, rights: Rights, reading: GuardedReading, default_branch: str) -> None:
+    def __init__(self, rights: Rights, reading: AuthorizedRepository, default_branch: str) -> None:
         self._rights = rights
         self._reading = reading
         self._default_branch = default_branch

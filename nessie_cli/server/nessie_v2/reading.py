@@ -10,9 +10,9 @@ from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.changes import former_heads
 from nessie_cli.server.extensions import is_ours, log_of_key, log_page
+from nessie_cli.server.nessie_v2.references import plain_name
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import Target, parse_segment, read_at
-from nessie_cli.server.v2_references import plain_name
 from nessie_cli.wire import keys, rest
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Planned
 from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.readers import Outcome, deliver
+from nessie_cli.server.runtime.readers import Outcome, deliver
 
 MOST_TOGETHER = 64
 """Writes in one transaction: none waits for more than so many others' work before its own is made durable."""

@@ -10,12 +10,12 @@ from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.nessie_v1.requests import check_name_v1
+from nessie_cli.server.nessie_v2.reading import content_not_found
 from nessie_cli.server.paging import Page, key_token, limit
 from nessie_cli.server.streams import listing
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
-from nessie_cli.server.v1_requests import check_name_v1
-from nessie_cli.server.v2_reading import content_not_found
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
 from nessie_cli.wire.rest import EntryV1, GetMultipleContentsResponseV1, LogEntryV1

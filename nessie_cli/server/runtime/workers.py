@@ -21,7 +21,7 @@ from msgspec import json
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
-from nessie_cli.server.connections import GRACE
+from nessie_cli.server.runtime.connections import GRACE
 
 PATIENCE = 5.0
 """Seconds that workers have beyond the grace of their own to end. Then they are killed."""

@@ -20,21 +20,21 @@ import uvicorn
 
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.access_log import AccessLog
 from nessie_cli.server.app import Parts, Server
+from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.call import Catalog
-from nessie_cli.server.connections import configuration
 from nessie_cli.server.extensions import EXTENSIONS
-from nessie_cli.server.gate import Security, open_gate
 from nessie_cli.server.http import Limits
-from nessie_cli.server.metrics import Metrics
 from nessie_cli.server.pages import pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.connections import configuration
+from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.tls import RenewedContext, Tls
+from nessie_cli.server.runtime.watched_files import tell_stderr
+from nessie_cli.server.runtime.workers import HEALTHCHECK, SharedLog, Workers, listen, set_ready
 from nessie_cli.server.table import RouteTable
-from nessie_cli.server.tls import RenewedContext, Tls
-from nessie_cli.server.watched import tell_stderr
-from nessie_cli.server.workers import HEALTHCHECK, SharedLog, Workers, listen, set_ready
 
 
 class Settings(NamedTuple):

@@ -18,8 +18,8 @@ from jwt import PyJWK, PyJWKClient, PyJWKClientError, PyJWKSet, PyJWTError
 from msgspec import DecodeError, json
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.identity import KeysUnavailable
-from nessie_cli.server.watched import TRUSTED, Tell, WatchedFile
+from nessie_cli.server.auth.identity import KeysUnavailable
+from nessie_cli.server.runtime.watched_files import TRUSTED, Tell, WatchedFile
 
 LIFETIME = 3600.0
 """Seconds after which fetched keys are fetched again."""

@@ -6,9 +6,9 @@ from msgspec import json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.changes import PutSettings
+from nessie_cli.server.auth.authorized import require_config
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
-from nessie_cli.server.guarded_reading import require_config
 from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from nessie_cli.model import NO_ANCESTOR, Reference
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.rights import Rights
-from nessie_cli.server.rules import VIEW_REFERENCE
+from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.rules import VIEW_REFERENCE
 
 DETACHED = "DETACHED"
 
 
-class Sight:
+class Visibility:
     """What one request has named, and through what it sees commits."""
 
     def __init__(self, repository: Repository, rights: Rights) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.identity import Caller, check_name
-from nessie_cli.server.watched import Tell
+from nessie_cli.server.auth.identity import Caller, check_name
+from nessie_cli.server.runtime.watched_files import Tell
 
 if TYPE_CHECKING:
-    from nessie_cli.server.identity import Credentials
-    from nessie_cli.server.jwt_keys import Keys
+    from nessie_cli.server.auth.identity import Credentials
+    from nessie_cli.server.auth.jwt_keys import Keys
 
 LEEWAY = 30
 """Seconds by which the clocks of issuer and server may differ."""
@@ -46,7 +46,7 @@ class JwtSettings(NamedTuple):
         if not self.audience:
             raise InvalidInput("--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here")
         try:
-            from nessie_cli.server.jwt_keys import check_url
+            from nessie_cli.server.auth.jwt_keys import check_url
         except ImportError:
             raise InvalidInput(MISSING) from None
         if self.keys is None:
@@ -56,7 +56,7 @@ class JwtSettings(NamedTuple):
 
     def source(self, tell: Tell) -> Keys:
         """Where the keys come from."""
-        from nessie_cli.server.jwt_keys import KeyFile, KeyUrl
+        from nessie_cli.server.auth.jwt_keys import KeyFile, KeyUrl
 
         if self.keys is not None and "://" not in self.keys:
             return KeyFile(Path(self.keys), tell)
@@ -96,7 +96,7 @@ class Issuer:
     def _verified(self, token: str) -> Mapping[str, Any]:
         import jwt
 
-        from nessie_cli.server.jwt_keys import ALGORITHMS
+        from nessie_cli.server.auth.jwt_keys import ALGORITHMS
 
         header: Mapping[str, Any] = jwt.get_unverified_header(token)
         algorithm, id_ = str(header.get("alg")), header.get("kid")

@@ -19,8 +19,8 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, json
 
 from nessie_cli.errors import InvalidInput, NotFound, StoreUnavailable
-from nessie_cli.server.identity import Caller, Credentials, check_name
-from nessie_cli.server.watched import SECRET, read_guarded
+from nessie_cli.server.auth.identity import Caller, Credentials, check_name
+from nessie_cli.server.runtime.watched_files import SECRET, read_guarded
 
 WHAT = "token file"
 _TOKEN = re.compile(r"nessie_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CONTENT_TYPES, ContentKey
-from nessie_cli.server.identity import Caller
-from nessie_cli.server.rules import Question, Rules
+from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.auth.rules import Question, Rules
 from nessie_cli.wire.keys import encode_legacy
 
 _TYPES = ("", *sorted(CONTENT_TYPES))

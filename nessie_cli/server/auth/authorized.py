@@ -31,9 +31,9 @@ from nessie_cli.repository.changes import Change, Revision
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Plan
-from nessie_cli.server import rules
-from nessie_cli.server.rights import Rights
-from nessie_cli.server.sight import Sight
+from nessie_cli.server.auth import rules
+from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.visibility import Visibility
 from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")
@@ -48,17 +48,17 @@ def config_type(setting: str) -> str:
 
 def require_config(repository: Repository, type_: str) -> None:
     """Raise `NotAllowed` if the repository is guarded and its caller may not read configuration of a type."""
-    if isinstance(repository, GuardedReading):
+    if isinstance(repository, AuthorizedRepository):
         repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
 
 
-class GuardedReading(Repository):
+class AuthorizedRepository(Repository):
     """The verbs that read, for one request of one caller: each asks for its rights first; listings leave out what the caller may not see."""
 
     def __init__(self, repository: Repository, rights: Rights) -> None:
         self.rights = rights
         self._inner = repository
-        self._sight = Sight(repository, rights)
+        self._sight = Visibility(repository, rights)
 
     @property
     def url(self) -> str:

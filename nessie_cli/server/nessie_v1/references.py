@@ -6,10 +6,10 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 from nessie_cli.server import listings
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.nessie_v1.requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
+from nessie_cli.server.nessie_v2.references import assign, create, delete
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, named
-from nessie_cli.server.v1_requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
-from nessie_cli.server.v2_references import assign, create, delete
 from nessie_cli.wire import rest
 from nessie_cli.wire.decode import ReferenceBody
 from nessie_cli.wire.encode import encode, encode_reference, encoder

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
-from nessie_cli.server.watched import SECRET, Tell, Watched, read_guarded, tell_stderr
+from nessie_cli.server.runtime.watched_files import SECRET, Tell, Watched, read_guarded, tell_stderr
 
 PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable that holds the password of an encrypted key; messages name it."""

@@ -1,0 +1,1 @@
+"""The handlers of Nessie REST v2."""

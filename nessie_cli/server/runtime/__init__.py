@@ -1,0 +1,1 @@
+"""How the server runs: connections, limits, reading and writing threads, workers, metrics, logs, TLS."""
