@@ -1,0 +1,182 @@
+"""A request id makes a write happen once: for every verb, in every store, and whoever is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.model import CommitMeta, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
+)
+from nessie_cli.repository.opening import connect, create
+from tests.repository.plans import plan
+from tests.repository.vocabulary import Catalog, put, table
+from tests.store.postgres_server import new_url
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Repository]:
+    with ExitStack() as stack:
+        urls = {"memory": lambda: "memory:", "sqlite": lambda: f"{tmp_path}/store.sqlite", "postgres": lambda: stack.enter_context(new_url())}
+        opened = stack.enter_context(create(urls[request.param]()))
+        catalog = Catalog(opened)
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 2})
+        catalog.branch("old")
+        yield opened
+
+
+CHANGES: dict[str, Callable[[Catalog], tuple[Change, Change]]] = {
+    "commit": lambda _: (
+        Commit("main", [put("n", table(1))], CommitMeta("m")),
+        Commit("main", [put("n", table(2))], CommitMeta("m")),
+    ),
+    "merge": lambda _: (Merge("main", "dev"), Merge("main", "old")),
+    "transplant": lambda c: (Transplant("main", [c.head("dev")]), Transplant("old", [c.head("dev")])),
+    "create": lambda c: (
+        CreateReference(ReferenceType.BRANCH, "new", c.head()),
+        CreateReference(ReferenceType.TAG, "new", c.head()),
+    ),
+    "assign": lambda c: (AssignReference("old", c.head(), c.head("old")), AssignReference("dev", c.head(), c.head("dev"))),
+    "rename": lambda c: (RenameReference("old", "young", c.head("old")), RenameReference("dev", "young", c.head("dev"))),
+    "delete": lambda c: (DeleteReference("old", c.head("old")), DeleteReference("dev", c.head("dev"))),
+    "settings": lambda _: (PutSettings({"retention": "30 days"}), PutSettings({"retention": "1 day"})),
+}
+
+
+def everything(repository: Repository) -> tuple[Any, ...]:
+    return list(repository.reflog()), dict(repository.config().settings), [r.hash for r in repository.references()]
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_a_repeated_request_has_the_same_answer_and_no_second_effect(repository: Repository, verb: str) -> None:
+    change, _ = CHANGES[verb](Catalog(repository))
+    answer = repository.submit(change, request_id="r")
+    done = everything(repository)
+    Catalog(repository).commit("dev", put("later", table(9))) if verb == "merge" else None
+    again = repository.submit(change, request_id="r")
+    assert again == answer
+    if verb != "merge":
+        assert everything(repository) == done
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_another_change_under_the_same_id_is_refused(repository: Repository, verb: str) -> None:
+    change, other = CHANGES[verb](Catalog(repository))
+    repository.submit(change, request_id="r")
+    done = everything(repository)
+    with pytest.raises(InvalidInput, match="request id 'r' was used for another request"):
+        repository.submit(other, request_id="r")
+    assert everything(repository) == done
+
+
+def test_another_caller_does_not_take_over_an_id(repository: Repository) -> None:
+    change = Commit("main", [put("n", table(1))], CommitMeta("m"))
+    repository.as_caller("ada").submit(change, request_id="r")
+    with pytest.raises(InvalidInput, match="another request"):
+        repository.as_caller("bob").submit(change, request_id="r")
+
+
+@pytest.mark.parametrize("rounds", [12])
+def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: int) -> None:
+    """From two connections as two processes have them: looking the id up and committing used to be two steps."""
+    url = f"{tmp_path}/store.sqlite"
+    create(url).close()
+    with connect(url) as first, connect(url) as second, ThreadPoolExecutor(2) as pool:
+        for number in range(rounds):
+            barrier = Barrier(2)
+
+            def submit(repository: Repository, number: int = number, barrier: Barrier = barrier) -> Any:
+                # Both have looked the id up, and found nothing, before one of them commits.
+                waited: list[int] = []
+
+                def check(_: object) -> None:
+                    if not waited:
+                        waited.append(barrier.wait(30))
+
+                change = Commit("main", [put(f"k{number}", table(number))], CommitMeta(str(number)))
+                return repository.submit(change, request_id=f"r{number}", check=check)
+
+            answers = list(pool.map(submit, (first, second)))
+            assert answers[0] == answers[1]
+        assert [entry.meta.message for entry in first.log("main")] == [str(n) for n in reversed(range(rounds))]
+        assert list(first.check()) == []
+
+
+def test_an_id_inside_and_outside_of_a_group_gives_one_commit(tmp_path: Path) -> None:
+    url = f"{tmp_path}/store.sqlite"
+    create(url).close()
+    with connect(url) as first, connect(url) as second:
+        outside: list[Any] = []
+
+        def meanwhile(c: Catalog) -> str:
+            answer = c.commit("main", put("k", table(1)), request_id="r")
+            if not outside:
+                outside.append(Catalog(second).commit("main", put("k", table(1)), request_id="r"))
+            return answer
+
+        found = first.commit_all([plan(lambda c: c.commit("main", put("before", table(1)))), plan(meanwhile)])
+        assert found[1] == outside[0]
+        assert len(Catalog(first).log()) == 2
+
+
+def test_content_ids_stay_the_same_when_a_commit_is_drafted_again(tmp_path: Path) -> None:
+    url = f"{tmp_path}/store.sqlite"
+    create(url).close()
+    with connect(url) as first, connect(url) as second:
+        seen = []
+
+        def check(draft: Any) -> None:
+            seen.append(dict(draft.answer().added))
+            if len(seen) < 4:
+                Catalog(second).commit("main", put(f"other{len(seen)}", table(1)))
+
+        result = first.submit(Commit("main", [put("k", table(1))], CommitMeta("m")), check=check)
+        assert seen == [dict(result.added)] * 4
+
+
+def test_a_protection_that_was_acknowledged_holds_for_what_was_drafted_before(tmp_path: Path) -> None:
+    url = f"{tmp_path}/store.sqlite"
+    create(url).close()
+    with connect(url) as first, connect(url) as second:
+        seen = []
+
+        def check(draft: Any) -> None:
+            seen.append(draft)
+            if len(seen) == 1:
+                second.put_setting("protect.main", "merge-only")
+
+        with pytest.raises(NessieError, match="is protected"):
+            first.submit(Commit("main", [put("k", table(1))], CommitMeta("m")), check=check)
+        assert Catalog(first).log() == []
+
+
+def test_what_a_check_refuses_is_not_committed(repository: Repository) -> None:
+    before = everything(repository)
+
+    def refuse(_: object) -> None:
+        raise ZeroDivisionError
+
+    for changes in CHANGES.values():
+        change, _ = changes(Catalog(repository))
+        with pytest.raises(ZeroDivisionError):
+            repository.submit(change, check=refuse)
+    assert everything(repository) == before
