@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-_ROOM = {
+_PACKAGE = {
     "connect": "nessie_cli.repository.opening",
     "create": "nessie_cli.repository.opening",
     "Access": "nessie_cli.repository.access",
@@ -25,8 +25,19 @@ _ROOM = {
     "Basic": "nessie_cli.repository.access",
     "Bearer": "nessie_cli.repository.access",
     "Grant": "nessie_cli.repository.access",
-    "Grouping": "nessie_cli.repository.base",
-    "MergeOptions": "nessie_cli.repository.base",
+    "AssignReference": "nessie_cli.repository.changes",
+    "Commit": "nessie_cli.repository.changes",
+    "CreateReference": "nessie_cli.repository.changes",
+    "DeleteReference": "nessie_cli.repository.changes",
+    "Draft": "nessie_cli.repository.draft",
+    "Merge": "nessie_cli.repository.changes",
+    "MergeOptions": "nessie_cli.repository.changes",
+    "Planned": "nessie_cli.repository.writing",
+    "PutSettings": "nessie_cli.repository.changes",
+    "RenameReference": "nessie_cli.repository.changes",
+    "Submission": "nessie_cli.repository.requests",
+    "Transplant": "nessie_cli.repository.changes",
+    "planned": "nessie_cli.repository.writing",
     "OAuth2": "nessie_cli.repository.access",
     "Repository": "nessie_cli.repository.base",
 }
@@ -36,9 +47,9 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that `import nessie_cli` stays cheap."""
     from importlib import import_module
 
-    if name[0].isupper() or name in _ROOM:
-        for room in [_ROOM[name]] if name in _ROOM else ["nessie_cli.model", "nessie_cli.errors"]:
-            found = getattr(import_module(room), name, None)
+    if name[0].isupper() or name in _PACKAGE:
+        for package in [_PACKAGE[name]] if name in _PACKAGE else ["nessie_cli.model", "nessie_cli.errors"]:
+            found = getattr(import_module(package), name, None)
             if found is not None:
                 return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,7 +106,7 @@ def test_a_broken_workspace_completes_what_it_can(tmp_path, here, damage):
     if damage == "unreadable object":
         import apsw
 
-        apsw.Connection(str(store)).execute("UPDATE objects SET data = x'0100000000'").fetchall()
+        apsw.Connection(str(store)).execute("UPDATE objects SET packed = x'0100000000'").fetchall()
     (folder / "config.toml").write_bytes(b"[[[" if damage == "settings" else b"")
     (folder / "HEAD").write_bytes(b"\xff\xfe" if damage == "binary HEAD" else b"main\n")
     (folder / "batch.json").write_bytes(b"[" if damage == "batch" else b'{"operations": []}')

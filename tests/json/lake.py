@@ -149,7 +149,9 @@ def _newer_format(folder: Path) -> None:
 def _damaged(folder: Path) -> None:
     """The newest commit of `main` has other bytes than its id says."""
     with sqlite3.connect(folder / STORE) as connection:
-        connection.execute("UPDATE objects SET data = zeroblob(length(data)) WHERE substr(id, -32) = (SELECT target FROM refs WHERE name = 'main')")
+        connection.execute(
+            "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = (SELECT target FROM refs WHERE name = 'main')"
+        )
         assert connection.execute("SELECT changes()").fetchone() == (1,)
     connection.close()
 

@@ -14,8 +14,9 @@ import pytest
 
 from nessie_cli import CommitMeta, Delete, Put, create
 from nessie_cli.model import UDF, ContentKey, ReferenceType
-from nessie_cli.store.base import Move, Write
+from nessie_cli.store.base import Move
 from nessie_cli.store.opening import open_store
+from tests.store.samples import a_write, write
 from tests.transcripts.conftest import Nessie
 
 MANY = 60_000
@@ -68,7 +69,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
         target = bytes.fromhex(repository.reference("main").hash)
     store = open_store(url)
     moves = [Move(f"b{n:06}", ReferenceType.BRANCH, None, target, 0, "Ann", "create", "a message " * 20, f"{n:016x}") for n in range(REFERENCES)]
-    store.write(Write(moves=moves))
+    write(store, a_write(moves=moves))
     store.close()
     return Nessie(folder, folder, None)
 
@@ -132,7 +133,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
         last = next(entry for entry in repository.entries("wide") if entry.key.elements == (f"t{KEYS - 1:06}",)).value_hash
     with sqlite3.connect(path) as connection:
         for broken in (first, last):
-            connection.execute("UPDATE objects SET data = zeroblob(length(data)) WHERE substr(id, -32) = ?", (bytes.fromhex(broken),))
+            connection.execute("UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = ?", (bytes.fromhex(broken),))
             assert connection.execute("SELECT changes()").fetchone() == (1,)
     connection.close()
     return Nessie(folder, folder, None)

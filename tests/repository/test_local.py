@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,7 @@ def counted(large: Path, tmp_path: Path) -> Iterator[tuple[Counting, Catalog]]:
     copy = tmp_path / "store.sqlite"
     copy.write_bytes(large.read_bytes())
     store = Counting(open_store(str(copy)))
-    context = Context("", lambda: 2_000_000_000_000_000, lambda size: b"\x07" * size)
+    context = Context("", lambda: 2_000_000_000_000_000, os.urandom)
     with LocalRepository(store, context) as repository:
         store.reads = store.written = 0
         yield store, Catalog(repository)

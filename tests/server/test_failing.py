@@ -1,11 +1,13 @@
 """A store that is away, busy or damaged, and faults of our own: what clients get, and what the log keeps."""
 
+import os
+
 import apsw
 import pytest
 
 from nessie_cli import create
+from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
-from nessie_cli.repository.writing import Context
 from nessie_cli.server.app import Parts
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.running import application
@@ -29,7 +31,7 @@ def served(path):
     clock = iter(range(10**15, 10**16)).__next__
     store = open_sqlite(path, patience=0.3)
     with (
-        LocalRepository(store, Context("", clock, bytes)) as repository,
+        LocalRepository(store, Context("", clock, os.urandom)) as repository,
         serving(app=application(repository, Parts(log=log))) as url,
     ):
         client = Client(url)

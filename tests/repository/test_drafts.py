@@ -1,0 +1,152 @@
+"""Drafts: what a change would do, worked out before anything of it is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.errors import AlreadyExists, MergeConflict, NotAllowed, ReferenceConflict
+from nessie_cli.model import CommitMeta, ConflictType, ContentKey, Delete, KeyBehavior, MergeBehavior, Namespace, Put, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import AssignReference, Commit, CreateReference, DeleteReference, Merge, MergeOptions, RenameReference, Transplant
+from nessie_cli.repository.draft import Draft
+from tests.repository.vocabulary import Catalog, table
+
+A, B, C = (ContentKey((name,)) for name in "abc")
+TABLE, NAMESPACE = "ICEBERG_TABLE", "NAMESPACE"
+META = CommitMeta("m")
+
+
+@pytest.fixture
+def repository() -> Iterator[Repository]:
+    with connect("memory:", who="owner") as opened:
+        opened.commit("main", [Put(A, table(1)), Put(B, Namespace(elements=("b",)))], CommitMeta("first"))
+        yield opened
+
+
+def newer(repository: Repository, branch: str = "main") -> Put:
+    return Put(A, table(2, repository.content(branch, A).id))
+
+
+def branched(repository: Repository) -> None:
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    repository.commit("dev", [newer(repository, "dev")], CommitMeta("a"))
+    repository.commit("dev", [Delete(B), Put(C, table(3))], CommitMeta("b and c"))
+
+
+def changed(draft: Draft[object]) -> list[tuple[ContentKey, str | None, str | None, bool]]:
+    return sorted((key.key, key.type_before, key.type_after, key.same_content) for key in draft.key_changes())
+
+
+def test_a_draft_changes_nothing(repository: Repository) -> None:
+    branched(repository)
+    before = list(repository.reflog()), [reference.hash for reference in repository.references()]
+    head = repository.reference("main").hash
+    for change in (
+        Commit("main", [newer(repository)], META),
+        Merge("main", "dev"),
+        Transplant("main", [repository.reference("dev").hash], MergeOptions(behaviors=[KeyBehavior(B, MergeBehavior.DROP)])),
+        CreateReference(ReferenceType.TAG, "t", head),
+        AssignReference("dev", head, repository.reference("dev").hash),
+        RenameReference("dev", "new", repository.reference("dev").hash),
+        DeleteReference("dev", repository.reference("dev").hash),
+    ):
+        draft = repository.draft(change)
+        assert draft.write is not None
+        assert draft.exact
+    assert (list(repository.reflog()), [reference.hash for reference in repository.references()]) == before
+
+
+def test_a_commit_names_each_key_with_what_was_there_and_what_takes_its_place(repository: Repository) -> None:
+    draft = repository.draft(Commit("main", [newer(repository), Delete(B), Put(C, table(3))], META))
+    assert changed(draft) == [(A, TABLE, TABLE, True), (B, NAMESPACE, None, False), (C, None, TABLE, False)]
+    contents = {key.key: (key.before, key.after) for key in draft.key_changes()}
+    old = repository.content("main", A)
+    assert contents[A] == (old, table(2, old.id))
+    assert contents[B][1] is contents[C][0] is None
+    assert draft.references[0].before == repository.reference("main").hash
+    assert draft.parents == (repository.reference("main").hash,)
+
+
+def test_another_content_under_one_key_is_not_the_same(repository: Repository) -> None:
+    draft = repository.draft(Commit("main", [Delete(A), Put(A, table(9))], META))
+    assert changed(draft) == [(A, TABLE, TABLE, False)]
+
+
+def test_the_view_is_the_repository_as_it_will_be(repository: Repository) -> None:
+    draft = repository.draft(Commit("main", [Delete(B), Put(C, table(3))], META))
+    assert set(draft.view.contents("main", [A, B, C])) == {A, C}
+    assert draft.view.reference("main").hash == draft.head == draft.answer().reference.hash
+    assert draft.view.commit_at("main").meta.message == "m"
+    assert next(draft.view.reflog("main")).after == draft.head
+    assert set(repository.contents("main", [A, B, C])) == {A, B}
+
+
+def test_conflicts_are_data_and_the_keys_are_named_all_the_same(repository: Repository) -> None:
+    draft = repository.draft(Commit("main", [Put(A, table(3)), Put(C, table(4))], META, repository.resolve("main~1").hash))
+    assert draft.refused
+    assert draft.write is None
+    assert [(conflict.key, conflict.type) for conflict in draft.conflicts] == [(A, ConflictType.KEY_EXISTS)]
+    assert {key for key, *_ in changed(draft)} == {A, C}
+    with pytest.raises(ReferenceConflict):
+        draft.answer()
+
+
+def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(repository: Repository) -> None:
+    branched(repository)
+    draft = repository.draft(Merge("main", "dev", MergeOptions(behaviors=[KeyBehavior(C, MergeBehavior.DROP)])))
+    assert changed(draft) == [(A, TABLE, TABLE, True), (B, NAMESPACE, None, False)]
+    heads = repository.reference("main").hash, repository.reference("dev").hash
+    assert draft.parents == heads
+    assert draft.sources == heads[1:]
+    # What the commits of the source changed, whether the merge takes it or not.
+    assert sorted(draft.reached_changes()) == [(A, TABLE), (B, None), (C, TABLE)]
+    assert list(draft.reached_changes([heads[1]])) == []
+
+
+def test_a_merge_in_conflict_is_a_draft_as_well(repository: Repository) -> None:
+    branched(repository)
+    repository.commit("main", [Put(A, table(7, repository.content("main", A).id))], CommitMeta("other"))
+    draft = repository.draft(Merge("main", "dev"))
+    assert isinstance(draft.refusal, MergeConflict)
+    assert [conflict.key for conflict in draft.conflicts] == [A]
+    assert {key for key, *_ in changed(draft)} == {A, B, C}
+
+
+def test_a_transplant_names_the_keys_of_all_commits(repository: Repository) -> None:
+    branched(repository)
+    hashes = [repository.resolve(spec).hash for spec in ("dev~1", "dev")]
+    draft = repository.draft(Transplant("main", hashes))
+    assert [key for key, *_ in changed(draft)] == [A, B, C]
+    assert draft.sources == ()
+
+
+def test_a_protected_branch_refuses_in_the_draft(repository: Repository) -> None:
+    repository.put_setting("protect.main", "merge-only")
+    draft = repository.draft(Commit("main", [Put(C, table(3))], META))
+    assert isinstance(draft.refusal, NotAllowed)
+    assert draft.write is None
+
+
+def test_a_name_that_is_taken_refuses_in_the_draft(repository: Repository) -> None:
+    draft = repository.draft(CreateReference(ReferenceType.TAG, "main", repository.reference("main").hash))
+    assert isinstance(draft.refusal, AlreadyExists)
+
+
+def test_commits_bear_the_name_and_the_repository_itself_keeps_its_own(repository: Repository) -> None:
+    repository.as_caller("ada").commit("main", [Put(C, table(3))], CommitMeta("c"))
+    assert repository.commit_at("main").meta.committer == "ada"
+    assert next(repository.reflog("main")).who == "ada"
+    repository.commit("main", [Delete(C)], CommitMeta("d"))
+    assert repository.commit_at("main").meta.committer == "owner"
+
+
+def test_a_draft_of_a_request_that_was_committed_is_its_answer(repository: Repository) -> None:
+    change = Commit("main", [Put(C, table(3))], META)
+    answer = repository.submit(change, request_id="r")
+    Catalog(repository).write("main", {"later": 1})
+    seen: list[object] = []
+    assert repository.submit(change, request_id="r", check=seen.append) == answer
+    assert seen == []
