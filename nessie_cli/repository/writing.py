@@ -18,7 +18,7 @@ from nessie_cli.repository.draft import Draft
 from nessie_cli.store.base import Done, Outcome, Stale, Store
 from nessie_cli.store.overlay import Overlay
 
-FREE_TRIES = 3
+FREE_TRIES = 2
 """Rounds that a plan may lose before it takes a lease."""
 MOST_TRIES = 50
 
