@@ -77,7 +77,7 @@ def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinar
 
 @pytest.fixture
 def deep(ordinary):
-    """Forty tables have changed whose metadata files take long to read."""
+    """Many tables have changed whose metadata files take long to read."""
     snapshots = [{"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}} for number in range(30_000)]
     table = {"format-version": 1, "location": "s3://x", "last-column-id": 0, "schema": {"type": "struct", "fields": []}, "partition-spec": []}
     (ordinary.folder / "t.json").write_text(json.dumps({**table, "snapshots": snapshots}))
@@ -89,8 +89,8 @@ def deep(ordinary):
         "specId": 0,
         "sortOrderId": 0,
     }
-    (ordinary.folder / "batch.json").write_text(json.dumps([{"type": "PUT", "key": {"elements": [f"t{n}"]}, "content": content} for n in range(40)]))
-    ordinary.ok("commit", "--batch", "batch.json", "-m", "forty")
+    (ordinary.folder / "batch.json").write_text(json.dumps([{"type": "PUT", "key": {"elements": [f"t{n}"]}, "content": content} for n in range(120)]))
+    ordinary.ok("commit", "--batch", "batch.json", "-m", "many")
     return ordinary
 
 
