@@ -93,7 +93,7 @@ clean:
 
 .venv/.ready-dev: pyproject.toml | .venv/.made
 	@echo "setting up .venv for development (once; a minute or two) ..."
-	@$(PIP) install --editable '.[iceberg,filters,serve]' --group dev
+	@$(PIP) install --editable '.[iceberg,filters,serve,postgres]' --group dev
 	@touch $@ .venv/.ready-demo
 
 # Large (450 MB), and needed by nothing else.
