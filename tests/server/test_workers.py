@@ -127,13 +127,15 @@ def test_a_worker_that_dies_is_replaced(path):
         before = children(process.pid)
         assert len(before) == 2
         commit_some(url, "before")
+        # A request is counted after its answer has been sent.
+        until(lambda: number(url, COMMITS) == 6)
         os.kill(before[0], signal.SIGKILL)
         said = json.loads(process.stderr.readline())
         assert str(before[0]) in said["message"]
         until(lambda: len(children(process.pid)) == 2 and before[0] not in children(process.pid))
         commit_some(url, "after")
         # What the dead worker has counted stays counted, and it is no process any more.
-        assert number(url, COMMITS) == 12
+        until(lambda: number(url, COMMITS) == 12)
         until(lambda: number(url, "nessie_processes") == 2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
