@@ -451,6 +451,7 @@ ANSWERS: Mapping[str, Answer] = {
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
     "fsck": Answer((Checked,), wire.Problem),
+    "store maintain": Answer((wire.Maintenance,)),
     "audit": Answer((Audited,), Finding),
     "stats": Answer((Statistics,)),
     "help": Answer((Text,)),

@@ -70,6 +70,15 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
 }
 
+STORE_COMMANDS: Mapping[str, CommandEntry] = {
+    "maintain": CommandEntry(
+        "store_maintain",
+        "store_maintain",
+        "Delete unreachable objects, expired reflog entries and request ids. Readers and writers go on.",
+        CARE,
+    ),
+}
+
 CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
     "list": CommandEntry(
         "config_list", "config_list", "List settings: name, value, and whose they are; without an option those of the workspace and yours.", SETTINGS
@@ -193,6 +202,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CARE,
         GC_COMMANDS,
         examples=("nessie gc mark --default-cutoff P30D", "nessie gc plan --warehouse s3://lake/warehouse", "nessie gc list"),
+    ),
+    "store": CommandEntry(
+        "",
+        "",
+        "Maintain the store.",
+        CARE,
+        STORE_COMMANDS,
+        examples=("nessie store maintain --dry-run",),
     ),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "audit": CommandEntry(

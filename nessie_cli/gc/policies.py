@@ -11,11 +11,9 @@ from msgspec import DecodeError, Struct, json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import RepositoryConfig
-from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR, duration_nanos
+from nessie_cli.model.durations import LONGEST, find_duration, parse_duration
+from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR
 
-_SHORT = re.compile(r"(?:(\d{1,6})w)?\s*(?:(\d{1,6})d)?\s*(?:(\d{1,7})h)?\s*(?:(\d{1,9})m)?\s*(?:(\d{1,11})s)?", re.IGNORECASE)
-_UNITS = ("weeks", "days", "hours", "minutes", "seconds")
-_MOST = timedelta(days=365_000)
 _MOST_DIGITS = 9
 _RULE = "write a number of commits (10), a duration (P30D, PT36H, 30d, 36h), an instant (2026-01-31T12:00:00Z) or NONE"
 _SETTING = f"repository-config.{GARBAGE_COLLECTOR}"
@@ -61,10 +59,10 @@ def policy(text: str, reference_time: datetime) -> Policy:
         if not given.strip("0") or len(given) > _MOST_DIGITS:
             raise InvalidInput(f"cut-off {text!r}: a number of commits is from 1 to 999999999; the newest commit is always live")
         return Policy(given, commits=int(given))
-    back = _duration(given)
+    back = find_duration(given)
     if back is not None:
-        if not timedelta(0) <= back <= _MOST:
-            raise InvalidInput(f"cut-off {text!r}: a duration is neither negative nor longer than {_MOST.days} days")
+        if not timedelta(0) <= back <= LONGEST:
+            raise InvalidInput(f"cut-off {text!r}: a duration is neither negative nor longer than {LONGEST.days} days")
         return Policy(given, since=reference_time - min(back, reference_time - datetime.min.replace(tzinfo=UTC)))
     return Policy(given, since=_instant(text, given))
 
@@ -86,27 +84,6 @@ def _pattern(name: str) -> Pattern[str]:
         return re.compile(name)
     except re.error as error:
         raise InvalidInput(f"cut-off pattern {name!r}: is no regular expression: {error}") from None
-
-
-def duration(text: str) -> timedelta:
-    """A duration that is not negative: `P3D`, `PT36H`, or in short `3d`, `1d 12h`, `90m`. Raises `InvalidInput`."""
-    found = _duration(text.strip())
-    if found is None:
-        raise InvalidInput(f"duration {text!r}: write it as P3D or PT36H, or in short as 3d, 36h, 1d 12h")
-    if not timedelta(0) <= found <= _MOST:
-        raise InvalidInput(f"duration {text!r}: is negative or longer than {_MOST.days} days")
-    return found
-
-
-def _duration(text: str) -> timedelta | None:
-    short = _SHORT.fullmatch(text)
-    try:
-        if short and any(short.groups()):
-            return timedelta(**{unit: int(value or 0) for unit, value in zip(_UNITS, short.groups(), strict=True)})
-        nanos = duration_nanos(text)
-        return None if nanos is None else timedelta(microseconds=nanos // 1000)
-    except OverflowError:
-        return timedelta.max
 
 
 # -- what the repository says -----------------------------------------------------------------------------------------------------------------
@@ -140,5 +117,5 @@ def repository_defaults(config: RepositoryConfig) -> Defaults:
         stored = json.decode(text, type=_Stored)
     except DecodeError as error:
         raise InvalidInput(f"the repository's setting {_SETTING} is damaged: {error}") from None
-    grace = None if stored.new_files_grace_period is None else int(duration(stored.new_files_grace_period).total_seconds())
+    grace = None if stored.new_files_grace_period is None else int(parse_duration(stored.new_files_grace_period).total_seconds())
     return Defaults(stored.default_cutoff_policy, tuple((rule.reference_name_pattern, rule.policy) for rule in stored.per_ref_cutoff_policies), grace)

@@ -59,7 +59,7 @@ class Cache(Generic[T]):
         self._young.update(found)
 
     def clear(self) -> None:
-        """Forget everything: what was read in a transaction that has been undone may not be there."""
+        """Forgets everything."""
         self._young, self._old = {}, {}
         self._room = self._limit
 

@@ -133,3 +133,27 @@ class Problem(Struct, frozen=True):
     kind: ProblemKind
     where: str
     message: str
+
+
+class Reclaimed(Struct, frozen=True):
+    """Objects of one kind that were deleted, or would be: how many, and the bytes that they took."""
+
+    objects: int
+    size: int
+
+
+class MaintenanceReport(Struct, frozen=True):
+    """What maintenance of a store did, or would do in a dry run.
+
+    `moves` and `requests` count expired entries of the reflog and request ids. `reclaimed` is by the kind of object:
+    `commit`, `node`, `value`. Sizes of the store are in bytes on disk, of which `free` are used again (None: not known).
+    """
+
+    moves: int
+    requests: int
+    reclaimed: Mapping[str, Reclaimed]
+    kept: int
+    size_before: int
+    size_after: int
+    free: int | None
+    dry_run: bool

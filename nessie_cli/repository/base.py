@@ -27,6 +27,7 @@ from nessie_cli.model import (
     Entry,
     KeyRange,
     LogEntry,
+    MaintenanceReport,
     MergeResult,
     Operation,
     Problem,
@@ -383,6 +384,16 @@ class Repository(ABC):
     @abstractmethod
     def check(self) -> Iterator[Problem]:
         """Verify every object, reference and link, as `nessie fsck`."""
+
+    def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:  # noqa: ARG002 - for implementations
+        """Expire the reflog and request ids, and delete objects that nothing needs; safe beside readers and writers.
+
+        Objects written within `grace` stay (default: a day); it must be longer than the longest load. A `dry_run` only
+        counts. With `full`, free space returns to the file system while writers wait. Reads every object that stays
+        once. Raises `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this is a remote
+        repository or `grace` is too short.
+        """
+        raise InvalidInput(f"{self.url}: maintenance needs the store itself; run it where the store is")
 
     @abstractmethod
     def close(self) -> None:

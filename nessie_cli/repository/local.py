@@ -27,6 +27,7 @@ from nessie_cli.model import (
     Entry,
     KeyRange,
     LogEntry,
+    MaintenanceReport,
     Problem,
     ProblemKind,
     Reference,
@@ -50,6 +51,8 @@ from nessie_cli.store.base import STORE_FORMAT, Store, StoredObject, StoredRefer
 from nessie_cli.store.overlay import Overlay
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from nessie_cli.kernel.ancestry import AncestryIndex
     from nessie_cli.repository.survey import Survey
 
@@ -320,7 +323,7 @@ class LocalRepository(Repository):
 
     def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(self._store, self._over, self._keep, plans, fair=fair)
+        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair)
 
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`."""
@@ -339,11 +342,6 @@ class LocalRepository(Repository):
         if isinstance(found, Exception):
             raise found
         return found
-
-    def _keep(self, decoded: DecodedObjects) -> None:
-        put = self._snapshot.cache.put
-        for id_, found in decoded.items():
-            put(id_, found)
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
@@ -373,6 +371,19 @@ class LocalRepository(Repository):
         progress = self._at.progress
         count = store.count() if progress is not None else 0
         yield from check(scan, store.get, store.scan_index(), references, progress=progress, count=count)
+
+    def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:
+        """See `Repository`."""
+        from nessie_cli.repository.expiry import expiry
+        from nessie_cli.repository.maintenance import GRACE, SHORTEST_GRACE, maintain
+
+        chosen = GRACE if grace is None else grace
+        if chosen < SHORTEST_GRACE:
+            raise InvalidInput(f"grace period {chosen}: is shorter than {SHORTEST_GRACE}")
+        limits = expiry(self._view.settings().values)
+        report = maintain(self._store, limits, self._at.clock(), chosen, dry_run=dry_run, full=full, progress=self._at.progress)
+        self._snapshot.cache.clear()
+        return report
 
     def version(self) -> Hashable | None:
         """See `Repository`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.repository import protection
+from nessie_cli.repository import expiry, protection
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
@@ -20,6 +20,7 @@ def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> D
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
         protection.check_setting(name, value)
+        expiry.check_setting(name, value)
     request = at.view.request(submission.request_id) if submission.given else None
     if request is not None:
         refuse = reused(request, at.context.who, digest(change))

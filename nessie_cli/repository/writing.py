@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel.forms import Commit, Id, Node
+from nessie_cli.kernel.objects import Decoded
 from nessie_cli.repository.draft import Draft
-from nessie_cli.store.base import Done, Outcome, Stale, Store
+from nessie_cli.store.base import Done, Outcome, Requirement, Stale, Store
 from nessie_cli.store.overlay import Overlay
 
 FREE_TRIES = 2
@@ -72,16 +73,16 @@ class Round:
             self._overlay.add(self._newest.write)
             self._decoded.update(self._newest.decoded)
 
-    def commit(self, lease: str, keep: Callable[[DecodedObjects], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def commit(self, lease: str, cache: Decoded) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
         drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
         try:
             outcomes = self._store.commit([draft.write for draft in drafts if draft.write is not None], lease=lease) if drafts else []
         except NessieError as error:
             return self._failed(error), []
-        return self._decided(outcomes, keep)
+        return self._decided(outcomes, cache)
 
-    def _decided(self, outcomes: Sequence[Outcome], keep: Callable[[DecodedObjects], None]) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def _decided(self, outcomes: Sequence[Outcome], cache: Decoded) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         answers: dict[int, Any] = {}
         again: list[tuple[int, Stale | None]] = []
         remaining = iter(outcomes)
@@ -89,9 +90,12 @@ class Round:
             draft = _writing(found)
             outcome = next(remaining) if draft is not None else None
             if draft is not None and isinstance(outcome, Done):
-                keep(draft.decoded)
+                cache.put_all(draft.decoded)
                 answers[number] = _answer(found)
             elif draft is not None or again:
+                if isinstance(outcome, Stale) and outcome.requirement is Requirement.OBJECT:
+                    # A cached commit was deleted from the store.
+                    cache.clear()
                 # Stale, repeated, or an answer that may rest on a write that was stale.
                 again.append((number, outcome if isinstance(outcome, Stale) else None))
             else:
@@ -125,15 +129,15 @@ def _answer(found: Planned[Any] | Exception) -> Any:
 def commit_all(
     store: Store,
     on: Callable[[Overlay | None, DecodedObjects], Any],
-    keep: Callable[[DecodedObjects], None],
+    cache: Decoded,
     plans: Sequence[Plan[Any, A]],
     *,
     fair: bool = True,
 ) -> list[A | Exception]:
     """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
 
-    `on` opens the repository on an overlay (None: on the store itself), `keep` remembers decoded objects that are
-    stored now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
+    `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded objects that are stored
+    now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
     runs programs of the user.
     """
     answers: dict[int, Any] = {}
@@ -144,7 +148,7 @@ def commit_all(
             this = Round(store, on)
             for number, _ in waiting:
                 this.plan(number, plans[number])
-            some, waiting = this.commit(lease, keep)
+            some, waiting = this.commit(lease, cache)
         answers |= some
         if not waiting:
             break

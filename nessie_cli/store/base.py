@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from nessie_cli import store as _package
+
+if TYPE_CHECKING:
+    from nessie_cli.store.upkeep import Upkeep
 
 STORE_FORMAT = _package.STORE_FORMAT
 """The format version that this program writes. A newer store is refused, an older one is migrated when it is opened."""
@@ -233,11 +236,8 @@ class Store(View, Protocol):
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Stores objects that no reference needs yet (a large load). An existing one is only marked as young again."""
 
-    def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """Deletes those objects last written before this second since 1970; returns how many were deleted.
-
-        A store may keep its newest object, so that no number is used twice.
-        """
+    def upkeep(self) -> AbstractContextManager[Upkeep]:
+        """Opens what reclaims space, see `Upkeep`."""
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Returns every object (of a kind), for checking and cleaning."""

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from threading import Condition
 
@@ -24,6 +24,7 @@ from nessie_cli.store.base import (
     Write,
 )
 from nessie_cli.store.decision import Decision, Needs
+from nessie_cli.store.upkeep import Deleted, Expired, ListedObject, Reached, StoreSize
 
 
 class MemoryStore:
@@ -89,18 +90,6 @@ class MemoryStore:
         with self._lock:
             self._put(given)
             self._changes += 1
-
-    def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """See `Store`."""
-        with self._lock:
-            old = {id_ for id_ in ids if id_ in self._objects and self._objects[id_][1] < written_before}
-            for id_ in old:
-                del self._objects[id_]
-            if old:
-                for entry, found in self._index.items():
-                    self._index[entry] = [one for one in found if one[1] not in old]
-            self._changes += 1
-            return len(old)
 
     # -- references, reflog, settings, requests --
 
@@ -182,7 +171,7 @@ class MemoryStore:
             self._references.pop(move.name, None)
         else:
             self._references[move.name] = StoredReference(move.name, move.kind, move.after)
-        self._reflog.append(ReflogRow(len(self._reflog) + 1, move))
+        self._reflog.append(ReflogRow(self.last_move() + 1, move))
 
     @contextmanager
     def lease(self, name: str) -> Iterator[str]:
@@ -217,6 +206,53 @@ class MemoryStore:
                 return waiting[0]
             del waiting[0]
         return None
+
+    # -- upkeep --
+
+    def upkeep(self) -> AbstractContextManager[MemoryStore]:
+        """See `Store`."""
+        return nullcontext(self)
+
+    def last_move(self) -> int:
+        """See `Upkeep`."""
+        return self._reflog[-1].number if self._reflog else 0
+
+    def size(self) -> StoreSize:
+        """See `Upkeep`. Counts only the bytes of objects."""
+        return StoreSize(sum(one.size for one in self.objects()), 0)
+
+    def objects(self) -> Iterator[ListedObject]:
+        """See `Upkeep`."""
+        with self._lock:
+            objects = list(enumerate(self._objects.items()))
+        return (ListedObject(id_, kind, number, written, len(data)) for number, (id_, (kind, written, data)) in reversed(objects))
+
+    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+        """See `Upkeep`."""
+        with self._lock:
+            kept = reached([row for row in reversed(self._reflog) if row.number > since])
+            found = [id_ for id_ in ids if id_ in self._objects and self._objects[id_][1] < written_before and id_ not in kept]
+            size = sum(len(self._objects.pop(id_)[2]) for id_ in found)
+            if found:
+                gone = set(found)
+                for entry, numbered in self._index.items():
+                    self._index[entry] = [one for one in numbered if one[1] not in gone]
+            self._changes += 1
+            return Deleted(len(found), size)
+
+    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+        """See `Upkeep`."""
+        with self._lock:
+            moves = {row.number for row in self._reflog[:-1] if row.move.time < moves_before}
+            requests = [one.id for one in self._requests.values() if one.time < requests_before]
+            if not dry_run:
+                self._reflog = [row for row in self._reflog if row.number not in moves]
+                for id_ in requests:
+                    del self._requests[id_]
+            return Expired(len(moves), len(requests))
+
+    def compact(self, *, full: bool = False) -> None:
+        """See `Upkeep`. Nothing is left to do."""
 
     # -- the whole --
 

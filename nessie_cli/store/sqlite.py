@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -57,6 +57,7 @@ from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, 
 from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, registry
 
 if TYPE_CHECKING:
+    from nessie_cli.store.sqlite_upkeep import SQLiteUpkeep
     from nessie_cli.store.sqlite_watch import Watch
 
 _T = TypeVar("_T")
@@ -81,9 +82,6 @@ _INDEX_AFTER = """SELECT entry, object, id FROM object_index JOIN objects ON num
 WHERE (entry, object) > (?, ?) ORDER BY entry, object LIMIT ?"""
 _SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects
 WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
-# The highest number stays in use, so no number is used twice.
-_DELETE = "DELETE FROM objects WHERE id = ? AND written < ? AND number < (SELECT max(number) FROM objects)"
-_SWEEP_INDEX = "DELETE FROM object_index WHERE object NOT IN (SELECT number FROM objects)"
 # Any committed change, after which SQLite's log file holds nothing of a transaction that failed before it.
 _TOUCH = "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
 
@@ -199,15 +197,11 @@ class SQLiteStore:
             with self._transaction() as cursor:
                 put(cursor, rows, batch)
 
-    def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """See `Store`, and `REFRESH_AFTER` for the grace period that it needs. The newest object always stays."""
-        with self._transaction() as cursor:
-            before = cursor.connection.total_changes()
-            cursor.executemany(_DELETE, [(id_, written_before) for id_ in ids])
-            deleted = cursor.connection.total_changes() - before
-            if deleted:
-                cursor.execute(_SWEEP_INDEX)
-            return deleted
+    def upkeep(self) -> AbstractContextManager[SQLiteUpkeep]:
+        """See `Store`, and `REFRESH_AFTER` for the grace period that deleting objects needs."""
+        from nessie_cli.store.sqlite_upkeep import open_upkeep
+
+        return open_upkeep(self._path, self._patience)
 
     # -- references, reflog, settings, requests --
 

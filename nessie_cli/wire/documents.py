@@ -96,6 +96,46 @@ class Problem(Shape):
     message: str
 
 
+class ExpiredRows(Shape):
+    """How many entries of the reflog and request ids have expired."""
+
+    reflog: Count
+    requests: Count
+
+
+class DeletedObjects(Shape):
+    """How many objects of one kind were deleted, and the bytes that they took."""
+
+    objects: Count
+    bytes: Count
+
+
+class DeletedByKind(Shape):
+    """Deleted objects by kind."""
+
+    commits: DeletedObjects
+    nodes: DeletedObjects
+    values: DeletedObjects
+
+
+class StoreSizes(Shape):
+    """Bytes of the store on disk before and after; `free` bytes inside it are used again, null if that is not known."""
+
+    before: Count
+    after: Count
+    free: Count | None
+
+
+class Maintenance(Shape):
+    """What `nessie store maintain` did, or would do in a dry run."""
+
+    dryRun: bool
+    expired: ExpiredRows
+    deleted: DeletedByKind
+    kept: Count
+    size: StoreSizes
+
+
 # -- conflicts and merges --------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
@@ -18,11 +19,6 @@ GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
 """The types that a repository keeps."""
 
-_DURATION = re.compile(
-    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d{1,15})D)?"
-    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,15})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
-    re.IGNORECASE,
-)
 _POLICY_RULE = "must be NONE, a positive number of commits, a duration (PT36H, P30D) or an instant (2026-01-31T12:00:00Z)"
 _NANOS = 10**9
 
@@ -65,20 +61,6 @@ def _is_instant(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
-
-
-def duration_nanos(text: str) -> int | None:
-    """The nanoseconds of an ISO-8601 duration of days and smaller; None for a text that is none."""
-    found = _DURATION.fullmatch(text)
-    if not found or text.upper().rstrip("+-").endswith(("P", "T")):
-        return None
-    parts = {name: int(found[name] or 0) for name in ("days", "hours", "minutes", "seconds")}
-    seconds = parts["days"] * 86400 + parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
-    nanos = int((found["fraction"] or ".")[1:].ljust(9, "0"))
-    if (found["seconds"] or "").startswith("-"):
-        nanos = -nanos
-    total = seconds * _NANOS + nanos
-    return -total if found["sign"] == "-" else total
 
 
 def _normal_duration(text: str, path: str) -> str:

@@ -42,6 +42,8 @@ KNOWN = (
 )
 REPOSITORY = (
     Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
+    Known("reflog-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes reflog entries (90d)."),
+    Known("request-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes request ids (7d)."),
     Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
 )
 _OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author"}

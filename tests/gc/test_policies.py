@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.gc.policies import Defaults, Policy, duration, policies, policy, repository_defaults
+from nessie_cli.gc.policies import Defaults, Policy, policies, policy, repository_defaults
 from nessie_cli.model import RepositoryConfig
+from nessie_cli.model.durations import parse_duration
 from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -60,13 +61,13 @@ def test_a_pattern_that_is_none_is_refused() -> None:
     ("text", "meant"), [("P3D", timedelta(3)), ("3d", timedelta(3)), ("1d 12h", timedelta(1.5)), ("PT0S", timedelta(0)), ("0s", timedelta(0))]
 )
 def test_a_duration(text: str, meant: timedelta) -> None:
-    assert duration(text) == meant
+    assert parse_duration(text) == meant
 
 
 @pytest.mark.parametrize("text", ["", "3", "-P3D", "three days", "P9999999999D"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^duration"):
-        duration(text)
+        parse_duration(text)
 
 
 def config(text: str | None) -> RepositoryConfig:

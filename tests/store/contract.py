@@ -9,7 +9,8 @@ import pytest
 from nessie_cli.store.base import Basis, Done, Settings, Stale, Store, StoredObject
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, id_of, write
+from tests.store.contract_upkeep import UpkeepContract
+from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
 
 HOUR = 3600
 
@@ -18,7 +19,7 @@ class Boom(Exception):
     """Thrown into a call."""
 
 
-class StoreContract(CommitContract, ConcurrencyContract):
+class StoreContract(CommitContract, ConcurrencyContract, UpkeepContract):
     """Inherit, and override `make_store`."""
 
     def make_store(self, clock: Clock) -> Store:
@@ -101,7 +102,7 @@ class StoreContract(CommitContract, ConcurrencyContract):
         scan = store.scan()
         seen = {next(scan).id}
         clock.now += HOUR
-        store.delete([old[0].id], int(clock.now))
+        delete(store, [old[0].id], int(clock.now))
         store.put([an_object("new")])
         seen |= {o.id for o in scan}
         assert seen >= {o.id for o in old[1:]}
@@ -156,43 +157,6 @@ class StoreContract(CommitContract, ConcurrencyContract):
         for _ in range(2):
             write(store, a_write([StoredObject(id_of("twice"), COMMIT, b"", (b"m",))]))
         assert [id_ for _, id_ in store.find_indexed(b"m", None, 5)] == [id_of("twice")]
-
-    # -- age --
-
-    def test_delete_takes_only_what_was_written_before(self, store: Store, clock: Clock) -> None:
-        store.put([an_object("old")])
-        clock.now += 10
-        store.put([an_object("young")])
-        store.put([an_object("newest")])
-        ids = [an_object("old").id, an_object("young").id, id_of("missing")]
-        assert store.delete(ids, int(clock.now) - 10) == 0
-        assert store.delete(ids, int(clock.now)) == 1
-        assert list(store.scan()) == [an_object("young"), an_object("newest")]
-        assert store.delete(ids, int(clock.now) + 1) == 1
-        assert store.delete([], int(clock.now) + 1) == 0
-
-    def test_numbers_are_never_used_twice(self, store: Store, clock: Clock) -> None:
-        """A store may keep its newest object for that."""
-        numbers = []
-        for n in range(4):
-            store.put([StoredObject(id_of(str(n)), COMMIT, b"", (b"e",))])
-            numbers.append(store.find_indexed(b"e", None, 1)[0][0])
-            assert store.delete([id_of(str(n))], int(clock.now) + 1) in (0, 1)
-        assert numbers == sorted(set(numbers))
-
-    def test_a_deleted_object_is_not_found_by_its_index_entry(self, store: Store, clock: Clock) -> None:
-        store.put([StoredObject(id_of(str(n)), COMMIT, b"", (b"e",)) for n in range(3)])
-        assert store.delete([id_of("0"), id_of("1")], int(clock.now) + 1) == 2
-        assert [id_ for _, id_ in store.find_indexed(b"e", None, 9)] == [id_of("2")]
-        assert list(store.scan_index()) == [(b"e", id_of("2"))]
-
-    @pytest.mark.parametrize("again", ["put", "write"])
-    def test_an_old_object_that_is_written_again_is_young(self, store: Store, clock: Clock, again: str) -> None:
-        store.put([an_object("b"), an_object("a")])
-        clock.now += HOUR + 1
-        store.put([an_object("a")]) if again == "put" else write(store, a_write([an_object("a")]))
-        assert store.delete([an_object("a").id, an_object("b").id], int(clock.now)) == 1
-        assert list(store.scan()) == [an_object("a")]
 
     # -- listings --
 
@@ -266,7 +230,7 @@ class StoreContract(CommitContract, ConcurrencyContract):
         changes: list[Callable[[], object]] = [
             lambda: write(store, create("main")),
             lambda: store.put([an_object("a"), an_object("b")]),
-            lambda: store.delete([an_object("a").id], int(clock.now) + 1),
+            lambda: delete(store, [an_object("a").id], int(clock.now) + 1),
             lambda: write(store, a_write(settings={"a": "1"})),
         ]
         seen = [store.change_counter()]

@@ -78,3 +78,9 @@ def write(store: Store, one: Write) -> Outcome:
 
 def stale(name: str, current: StoredReference | None) -> Stale:
     return Stale(Requirement.REFERENCE, name, current)
+
+
+def delete(store: Store, ids: Sequence[bytes], written_before: int) -> int:
+    """Delete objects that no move has reached; returns how many were deleted."""
+    with store.upkeep() as upkeep:
+        return upkeep.delete(ids, written_before, upkeep.last_move(), lambda _: ()).objects

@@ -20,7 +20,7 @@ from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import Done, Move, Repeated, Stale, Store, StoredReference
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
 from tests.store.postgres_server import PostgresServer, new_url, shared_server
-from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, stale, write
+from tests.store.samples import a_move, a_write, an_object, commit, create, delete, id_of, stale, write
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def test_a_server_that_is_away_is_said_to_be() -> None:
             store.references,
             lambda: store.put([an_object("a")]),
             lambda: write(store, create("main")),
-            lambda: store.delete([id_of("a")], 0),
+            lambda: delete(store, [id_of("a")], 0),
             lambda: list(store.scan()),
             lambda: store.lease("main").__enter__(),
         ]

@@ -13,7 +13,7 @@ import pytest
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
-from tests.store.samples import an_object, commit, create, id_of, write
+from tests.store.samples import an_object, commit, create, delete, id_of, write
 
 
 def add_column(cursor: apsw.Cursor) -> None:
@@ -53,7 +53,7 @@ def read_but_not_write(path: Path) -> None:
     store = open_sqlite(str(path))
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
-    for attempt in (lambda: write(store, commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: store.delete([id_of("x")], 9)):
+    for attempt in (lambda: write(store, commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: delete(store, [id_of("x")], 9)):
         with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder"):
             attempt()
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]

@@ -67,9 +67,10 @@ def _absolute(location: str) -> str:
 
 
 def _grace(call: Invocation, text: str | None) -> int:
-    from nessie_cli.gc.policies import duration, repository_defaults
+    from nessie_cli.gc.policies import repository_defaults
+    from nessie_cli.model.durations import parse_duration
 
     if text is not None:
-        return int(duration(text).total_seconds())
+        return int(parse_duration(text).total_seconds())
     found = repository_defaults(call.repository().config()).grace
     return DEFAULT_GRACE if found is None else found

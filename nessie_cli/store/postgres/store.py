@@ -9,9 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
-from functools import partial
-from itertools import islice
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -47,6 +45,7 @@ from nessie_cli.store.postgres.rows import (
     unpack_objects,
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
+from nessie_cli.store.postgres.upkeep import PostgresUpkeep
 
 T = TypeVar("T")
 
@@ -55,7 +54,6 @@ _BATCH = 5_000  # objects of a large load per transaction
 _BATCH_BYTES = 16 << 20
 _LARGE = 64 << 20  # bytes of objects that one call of `commit` sends together with its writes
 _SCAN = 500  # rows per statement of a scan
-_DELETE = 10_000  # ids per transaction of a deletion
 _LAST = 2**63 - 1
 
 _GET = "SELECT id, kind, data FROM objects WHERE id = ANY (%s)"
@@ -77,14 +75,6 @@ _COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMA
 _COPY_ENTRIES = "COPY staged_entries (id, entry) FROM STDIN (FORMAT BINARY)"
 _LOAD = "SELECT load_1(%s, %s)"
 _PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
-_DELETED = """WITH old AS MATERIALIZED (
-        SELECT id FROM objects WHERE id = ANY (%s) AND written < %s ORDER BY id FOR UPDATE
-    ), gone AS (
-        DELETE FROM objects WHERE id = ANY (ARRAY(SELECT id FROM old)) RETURNING number
-    ), entries AS (
-        DELETE FROM index_entries WHERE number IN (SELECT number FROM gone)
-    )
-    SELECT count(*) FROM gone"""
 _REFERENCE = "SELECT name, kind, target FROM refs WHERE name = %s"
 _REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id
     FROM reflog WHERE number < %s"""
@@ -243,14 +233,9 @@ class PostgresStore:
         else:
             self._retried(lambda connection: _load(connection, rows, times))
 
-    def delete(self, ids: Sequence[bytes], written_before: int) -> int:
-        """See `Store`. The grace period must be longer than `REFRESH_AFTER`."""
-        rest = iter(ids)
-        gone = 0
-        while batch := list(islice(rest, _DELETE)):
-            values = (Blobs(batch), written_before)
-            gone += self._retried(partial(_delete, values=values))
-        return gone
+    def upkeep(self) -> AbstractContextManager[PostgresUpkeep]:
+        """See `Store`. The grace period for objects must be longer than `REFRESH_AFTER`."""
+        return nullcontext(PostgresUpkeep(self._pool))
 
     # -- references, reflog, settings, requests --
 
@@ -364,10 +349,6 @@ def _load(connection: Connection, rows: PackedObjects, times: tuple[int, int]) -
             for entry in zip(rows.entry_ids, rows.entries, strict=True):
                 copy.write_row(entry)
         cursor.execute(_LOAD, times)
-
-
-def _delete(connection: Connection, values: tuple[Blobs, int]) -> int:
-    return int(connection.execute(_DELETED, values).fetchall()[0][0])
 
 
 def _settings(row: Sequence[Any]) -> Settings:

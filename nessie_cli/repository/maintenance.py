@@ -1,0 +1,135 @@
+"""Maintenance of a store: expire the reflog and request ids, delete unreachable objects, compact.
+
+An object stays if a reference, an entry of the reflog or a young object needs it. The rest is
+deleted if it was last written before the grace period: commits first, then nodes from the roots
+down, then values. So a commit in the store always has everything that it needs, even if maintenance
+is interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from datetime import timedelta
+
+from nessie_cli.kernel.forms import Id, Kind, decode_node
+from nessie_cli.kernel.reachable import Reachable
+from nessie_cli.model.progress import Progress
+from nessie_cli.model.results import MaintenanceReport, Reclaimed
+from nessie_cli.repository.expiry import Expiry
+from nessie_cli.repository.reading import batched
+from nessie_cli.store.base import ReflogRow, Store
+from nessie_cli.store.upkeep import ListedObject, Upkeep
+
+GRACE = timedelta(days=1)
+"""Objects that were written later stay: a large load stores them long before its commit."""
+SHORTEST_GRACE = timedelta(hours=2)
+"""An object that is written again may look up to an hour older than it is."""
+
+_BATCH = 1000
+"""Objects per transaction of a deletion: writers wait for one."""
+
+
+def maintain(
+    store: Store,
+    expiry: Expiry,
+    now: int,
+    grace: timedelta = GRACE,
+    *,
+    dry_run: bool = False,
+    full: bool = False,
+    progress: Progress | None = None,
+) -> MaintenanceReport:
+    """Maintains a store beside its readers and writers, see `Repository.maintain`. `now` is in microseconds since 1970."""
+    with store.upkeep() as upkeep:
+        before = upkeep.size()
+        moves_before = now - _micros(expiry.moves)
+        expired = upkeep.expire(moves_before, now - _micros(expiry.requests), dry_run=dry_run)
+        sweep = _Sweep(store, upkeep, (now - _micros(grace)) // 10**6, progress)
+        sweep.mark(moves_before)
+        garbage = sweep.garbage()
+        reclaimed = {kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found)) for kind, found in garbage.items()}
+        if not dry_run:
+            sweep.delete(garbage)
+            upkeep.compact(full=full)
+        after = upkeep.size()
+    return MaintenanceReport(expired.moves, expired.requests, reclaimed, sweep.kept, before.total, after.total, after.free, dry_run)
+
+
+class _Sweep:
+    """Marks what stays and deletes the rest."""
+
+    def __init__(self, store: Store, upkeep: Upkeep, written_before: int, progress: Progress | None) -> None:
+        self._store = store
+        self._upkeep = upkeep
+        self._written_before = written_before
+        self._since = upkeep.last_move()
+        total = store.count()
+        self._reachable = Reachable(store.get, None if progress is None else lambda reached: progress(min(reached, total), total))
+        self.kept = 0
+
+    def mark(self, moves_before: int) -> None:
+        """Marks what references, moves not before this time, and young objects need."""
+        self._reachable.add(Kind.COMMIT, [reference.target for reference in self._store.references()])
+        for moves in batched(row for row in _moves(self._store, 0) if row.move.time >= moves_before):
+            self._reach(moves)
+        # The newest object stays in any case, see `Upkeep.delete`.
+        newest: ListedObject | None = None
+        young: defaultdict[Kind, list[Id]] = defaultdict(list)
+        for listed in self._upkeep.objects():
+            newest = listed if newest is None or listed.number > newest.number else newest
+            if listed.written >= self._written_before:
+                young[Kind(listed.kind)].append(listed.id)
+        if newest is not None:
+            young[Kind(newest.kind)].append(newest.id)
+        for kind, ids in young.items():
+            self._reachable.add(kind, ids)
+
+    def _reach(self, moves: Iterable[ReflogRow]) -> None:
+        ends = [end for row in moves for end in (row.move.before, row.move.after)]
+        self._reachable.add(Kind.COMMIT, [end for end in ends if end is not None])
+
+    def garbage(self) -> dict[Kind, list[ListedObject]]:
+        """Returns the objects to delete, by kind, in the order of deletion."""
+        found: dict[Kind, list[ListedObject]] = {kind: [] for kind in (Kind.COMMIT, Kind.NODE, Kind.VALUE)}
+        self.kept = 0
+        for listed in self._upkeep.objects():
+            if listed.written < self._written_before and listed.id not in self._reachable:
+                found[Kind(listed.kind)].append(listed)
+            else:
+                self.kept += 1
+        levels = {id_: level for batch in batched(found[Kind.NODE]) for id_, level in self._levels(batch)}
+        found[Kind.NODE].sort(key=lambda listed: -levels.get(listed.id, 0))
+        return found
+
+    def _levels(self, nodes: Iterable[ListedObject]) -> Iterator[tuple[Id, int]]:
+        return ((id_, decode_node(data).level) for id_, data in self._store.get([listed.id for listed in nodes]).items())
+
+    def delete(self, garbage: dict[Kind, list[ListedObject]]) -> None:
+        """Deletes garbage, except what was needed or written again meanwhile."""
+        for found in garbage.values():
+            for batch in batched(found, _BATCH):
+                # Most of what has become reachable since is marked here, so that writers wait for little.
+                self._reach(_moves(self._store, self._since))
+                self._upkeep.delete([listed.id for listed in batch], self._written_before, self._since, self._reached)
+
+    def _reached(self, moves: Sequence[ReflogRow]) -> Container[Id]:
+        self._reach(moves)
+        if moves:
+            self._since = moves[0].number
+        return self._reachable
+
+
+def _moves(store: Store, since: int) -> Iterator[ReflogRow]:
+    """The moves numbered above `since`, newest first."""
+    before: int | None = None
+    while rows := store.reflog(before=before, limit=_BATCH):
+        for row in rows:
+            if row.number <= since:
+                return
+            yield row
+        before = rows[-1].number
+
+
+def _micros(duration: timedelta) -> int:
+    return duration // timedelta(microseconds=1)

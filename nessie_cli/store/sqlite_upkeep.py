@@ -1,0 +1,139 @@
+"""Upkeep of a SQLite store, on a connection of its own.
+
+Transactions are short, so writers wait some milliseconds for each. Rows to delete are looked for
+outside of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from nessie_cli.store.sqlite_errors import failure
+from nessie_cli.store.sqlite_rows import REFLOG, DamagedRow, reflog_row_of
+from nessie_cli.store.sqlite_session import Session, connect
+from nessie_cli.store.upkeep import Deleted, Expired, ListedObject, Reached, StoreSize
+
+_BATCH = 5_000  # rows per statement and per transaction
+_CHECKPOINT_PATIENCE = 1.0  # seconds: while a checkpoint waits for readers, writers wait for it
+
+_LIST = """SELECT id, kind, number, written, length(packed) FROM objects
+WHERE number < ? ORDER BY number DESC LIMIT ?"""
+_LAST_MOVE = "SELECT coalesce(max(number), 0) FROM reflog"
+_MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
+# The highest number stays in use, so no number is used twice.
+_DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
+AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
+_OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ?
+AND number < (SELECT max(number) FROM reflog) ORDER BY number LIMIT ?"""
+_DELETE_MOVES = "DELETE FROM reflog WHERE number = ?"
+_OLD_REQUESTS = "SELECT id FROM requests WHERE id > ? AND time < ? ORDER BY id LIMIT ?"
+_DELETE_REQUESTS = "DELETE FROM requests WHERE id = ?"
+_DEAD_ENTRIES = """SELECT entry, object FROM object_index WHERE (entry, object) > (?, ?)
+AND NOT EXISTS (SELECT 1 FROM objects WHERE number = object) ORDER BY entry, object LIMIT ?"""
+_DELETE_ENTRY = "DELETE FROM object_index WHERE entry = ? AND object = ?"
+
+_LAST = 2**63 - 1
+
+
+@contextmanager
+def open_upkeep(path: str, patience: float) -> Iterator[SQLiteUpkeep]:
+    """Opens the upkeep of a store file."""
+    session = connect(path, patience)
+    try:
+        yield SQLiteUpkeep(path, session)
+    finally:
+        session.close()
+
+
+class SQLiteUpkeep:
+    """See `Upkeep`."""
+
+    def __init__(self, path: str, session: Session) -> None:
+        self._path = path
+        self._session = session
+
+    def size(self) -> StoreSize:
+        """See `Upkeep`. Includes SQLite's log file."""
+        with self._errors():
+            pages, page_size, free = map(self._session.number, ("page_count", "page_size", "freelist_count"))
+            log = self._path + "-wal"
+            return StoreSize(pages * page_size + (os.path.getsize(log) if os.path.exists(log) else 0), free * page_size)  # noqa: PTH110, PTH202
+
+    def objects(self) -> Iterator[ListedObject]:
+        """See `Upkeep`."""
+        last = _LAST
+        while rows := self._rows(_LIST, (last, _BATCH)):
+            yield from (ListedObject(*row) for row in rows)
+            last = rows[-1][2]
+
+    def last_move(self) -> int:
+        """See `Upkeep`. Transactions commit in the order of numbers here."""
+        number: int = self._rows(_LAST_MOVE)[0][0]
+        return number
+
+    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+        """See `Upkeep`. Index entries of deleted objects stay until `compact`, and are not found."""
+        with self._transaction() as cursor:
+            kept = reached([reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))])
+            doomed = tuple(id_ for id_ in ids if id_ not in kept)
+            sizes = [size for (size,) in cursor.execute(_DELETE, (apsw.carray(doomed), written_before))] if doomed else []
+            return Deleted(len(sizes), sum(sizes))
+
+    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+        """See `Upkeep`."""
+        moves = self._expire(_OLD_MOVES, -1, moves_before, None if dry_run else _DELETE_MOVES)
+        requests = self._expire(_OLD_REQUESTS, "", requests_before, None if dry_run else _DELETE_REQUESTS)
+        return Expired(moves, requests)
+
+    def _expire(self, find: str, last: int | str, before: int, delete: str | None) -> int:
+        count = 0
+        while found := self._rows(find, (last, before, _BATCH)):
+            last = found[-1][0]
+            count += len(found)
+            if delete is not None:
+                with self._transaction() as cursor:
+                    cursor.executemany(delete, found)
+        return count
+
+    def compact(self, *, full: bool = False) -> None:
+        """See `Upkeep`."""
+        last: tuple[bytes, int] = (b"", -_LAST)
+        while dead := self._rows(_DEAD_ENTRIES, (*last, _BATCH)):
+            last = dead[-1]
+            with self._transaction() as cursor:
+                cursor.executemany(_DELETE_ENTRY, dead)
+        if full:
+            self._rows("VACUUM")
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Write SQLite's log file back and cut it to nothing, unless readers or writers are busy with it."""
+        with self._errors():
+            session = connect(self._path, _CHECKPOINT_PATIENCE)
+            try:
+                session.cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except apsw.BusyError:
+                pass
+            finally:
+                session.close()
+
+    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._errors():
+            return self._session.cursor.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Cursor]:
+        with self._errors(), self._session as cursor:
+            yield cursor
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.Error, UnicodeDecodeError, DamagedRow) as error:
+            raise failure(self._path, error) from error

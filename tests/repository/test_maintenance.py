@@ -1,0 +1,289 @@
+"""Maintenance deletes what nothing needs, keeps everything else, and disturbs no writer."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import timedelta
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError
+from nessie_cli.model import MaintenanceReport, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import connect, create
+from tests.repository.vocabulary import Catalog, put, table
+from tests.store.postgres_server import new_url
+
+DAY = 86_400 * 1_000_000
+LONG = 100 * DAY
+
+
+class Clock:
+    """The computer's clock, some microseconds ahead."""
+
+    def __init__(self) -> None:
+        self.ahead = 0
+
+    def __call__(self) -> int:
+        return time.time_ns() // 1000 + self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with _new(request.param, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A store that several processes can open."""
+    with _new(request.param, tmp_path) as url:
+        yield url
+
+
+def _new(kind: str, folder: Path) -> AbstractContextManager[str]:
+    if kind == "postgres":
+        return new_url()
+    return nullcontext("memory:" if kind == "memory" else f"sqlite:///{folder}/store.sqlite")
+
+
+@pytest.fixture
+def catalog(url: str, clock: Clock) -> Iterator[Catalog]:
+    with create(url, clock=clock) as repository:
+        yield Catalog(repository)
+
+
+def deleted(report: MaintenanceReport) -> dict[str, int]:
+    return {kind: found.objects for kind, found in report.reclaimed.items()}
+
+
+def drop(catalog: Catalog, name: str) -> None:
+    catalog.repository.delete_reference(name, expected_hash=catalog.head(name))
+
+
+def readable(repository: Repository) -> Any:
+    """Everything that references reach."""
+    return [(r, list(repository.log(r.hash, operations=True)), list(repository.entries(r.hash, content=True))) for r in repository.references()]
+
+
+def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock: Clock) -> None:
+    catalog.write("main", {"a": 1})
+    catalog.branch("dev")
+    head = catalog.write("dev", {"b": 2, "c": 3})
+    drop(catalog, "dev")
+    clock.ahead = 89 * DAY
+    report = catalog.repository.maintain()
+    assert deleted(report) == {"commit": 0, "node": 0, "value": 0}
+    assert (report.moves, report.requests) == (0, 5)
+    assert catalog.hash(head) == head
+
+    clock.ahead = LONG
+    planned = catalog.repository.maintain(dry_run=True)
+    assert planned.dry_run
+    assert catalog.hash(head) == head
+    assert len(list(catalog.repository.reflog())) == 5
+    # The newest entry of the reflog is that of the deletion, and it stays.
+    assert deleted(planned) == {"commit": 0, "node": 0, "value": 0}
+    catalog.write("main", {"d": 4})
+    report = catalog.repository.maintain()
+    assert deleted(report) == deleted(catalog.repository.maintain(dry_run=True)) | {"commit": 1, "node": 1, "value": 2}
+    assert (report.moves, report.requests) == (5, 0)
+    assert sum(found.size for found in report.reclaimed.values()) > 0
+    with pytest.raises(NessieError):
+        catalog.hash(head)
+    assert catalog.numbers() == {"a": 1, "d": 4}
+    assert list(catalog.repository.check()) == []
+
+
+def test_young_objects_stay_with_everything_that_they_need(catalog: Catalog, clock: Clock) -> None:
+    catalog.repository.put_setting("reflog-expiry", "1h")
+    catalog.write("main", {"a": 1})
+    catalog.branch("dev")
+    for n in range(3):
+        catalog.write("dev", {f"b{n}": n})
+    drop(catalog, "dev")
+    catalog.write("main", {"a": 2})
+    clock.ahead = DAY // 2
+    assert deleted(catalog.repository.maintain()) == {"commit": 0, "node": 0, "value": 0}
+    assert deleted(catalog.repository.maintain(grace=timedelta(hours=2)))["commit"] == 3
+    assert list(catalog.repository.check()) == []
+
+
+def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(catalog: Catalog, clock: Clock) -> None:
+    repository = catalog.repository
+    for name, value in (("reflog-expiry", "soon"), ("request-expiry", "-P1D"), ("reflog-expiry", "59m"), ("request-expiry", "")):
+        with pytest.raises(InvalidInput, match=r"duration|too short"):
+            repository.put_setting(name, value)
+    repository.put_setting("request-expiry", "P300D")
+    catalog.commit("main", put("a", table(1)), request_id="one")
+    clock.ahead = 50 * DAY
+    catalog.commit("main", put("b", table(2)), request_id="two")
+    clock.ahead = LONG
+    repository.maintain()
+    assert repository.find_request("one") is None
+    assert repository.find_request("two") is not None
+    with pytest.raises(InvalidInput, match="shorter than 2:00:00"):
+        repository.maintain(grace=timedelta(hours=1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_reference_reaches_stays(catalog: Catalog, clock: Clock, seed: int) -> None:
+    chance = random.Random(seed)
+    names = ["main"]
+    for n in range(60):
+        branch = chance.choice(names)
+        match chance.choice(["write", "write", "branch", "merge", "transplant", "drop", "reset"]):
+            case "write":
+                catalog.write(branch, {f"{chance.choice('abcdef')}{n % 7}": n for _ in range(chance.randint(1, 4))})
+            case "branch":
+                names.append(f"b{n}")
+                catalog.branch(names[-1], branch)
+            case "merge":
+                _quietly(lambda: catalog.merge(chance.choice(names), branch))  # noqa: B023 - called at once
+            case "transplant":
+                _quietly(lambda: catalog.transplant([catalog.head(chance.choice(names))], branch))  # noqa: B023 - called at once
+            case "drop" if branch != "main":
+                names.remove(branch)
+                drop(catalog, branch)
+            case "reset" if branch != "main":
+                catalog.repository.assign_reference(branch, catalog.head(), expected_hash=catalog.head(branch))
+    catalog.write("main", {"last": 1})
+    before = readable(catalog.repository)
+    clock.ahead = LONG
+    planned = catalog.repository.maintain(dry_run=True)
+    report = catalog.repository.maintain()
+    assert deleted(planned) == deleted(report)
+    assert report.reclaimed["value"].objects > 0
+    assert readable(catalog.repository) == before
+    assert list(catalog.repository.check()) == []
+    assert deleted(catalog.repository.maintain(full=True)) == {"commit": 0, "node": 0, "value": 0}
+    assert readable(catalog.repository) == before
+
+
+def _quietly(act: Callable[[], object]) -> None:
+    with suppress(NessieError):
+        act()
+
+
+def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: Clock) -> None:
+    """A server has it in its cache."""
+    with create(shared, clock=clock) as repository, connect(shared) as server:
+        catalog = Catalog(repository)
+        catalog.branch("dev")
+        head = catalog.write("dev", {"a": 1})
+        drop(catalog, "dev")
+        catalog.write("main", {"b": 1})
+        assert server.commit_at(head).hash == head
+        clock.ahead = LONG
+        assert deleted(repository.maintain())["commit"] == 1
+        with pytest.raises(CommitNotFound, match=head):
+            server.create_reference(ReferenceType.BRANCH, "again", head)
+        Catalog(server).write("main", {"c": 1})
+
+
+def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: str) -> None:
+    """Every object counts as old here. So only the moves since the mark protect what the writers use again."""
+    errors: list[BaseException] = []
+    end = Event()
+
+    def work(act: Callable[[Catalog, random.Random, int], None], number: int) -> None:
+        chance = random.Random(number)
+        try:
+            with connect(shared) as repository:
+                n = 0
+                while not end.is_set():
+                    n += 1
+                    act(Catalog(repository), chance, n)
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    abandoned: list[str] = []
+
+    def abandon(catalog: Catalog, chance: random.Random, n: int) -> None:
+        """Branches that come and go, with contents that others write, too."""
+        name = f"b{chance.random()}"
+        catalog.branch(name)
+        abandoned.extend(catalog.write(name, {f"k{chance.randrange(40)}": chance.randrange(3)}) for _ in range(3))
+        if n % 2:
+            _quietly(lambda: catalog.merge(name))
+        drop(catalog, name)
+
+    def revive(catalog: Catalog, chance: random.Random, n: int) -> None:
+        """Names a commit that nothing may need any more."""
+        if not abandoned:
+            return
+        name = f"revived{n}"
+        try:
+            catalog.repository.create_reference(ReferenceType.BRANCH, name, chance.choice(abandoned))
+        except NessieError:
+            return
+        assert len(catalog.log(name)) > 1
+        assert catalog.numbers(name)
+
+    threads = [Thread(target=work, args=(act, number)) for number, act in enumerate([abandon, abandon, revive])]
+    clock = Clock()
+    with create(shared, clock=clock) as repository:
+        Catalog(repository).write("main", {f"k{n}": n for n in range(40)})
+        for thread in threads:
+            thread.start()
+        clock.ahead = LONG
+        gone = 0
+        until = time.monotonic() + 4
+        while time.monotonic() < until and not errors:
+            gone += deleted(repository.maintain())["commit"]
+        end.set()
+        for thread in threads:
+            thread.join(60)
+        assert errors == []
+        assert gone > 0
+        assert list(repository.check()) == []
+        readable(repository)
+
+
+KILLED = """
+import sys, time
+from nessie_cli.repository.opening import connect
+with connect(sys.argv[1], clock=lambda: time.time_ns() // 1000 + 10**13) as repository:
+    print("ready", flush=True)
+    repository.maintain()
+"""
+
+
+def test_a_killed_maintenance_leaves_a_sound_store(shared: str, clock: Clock) -> None:
+    with create(shared, clock=clock) as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"keep": 1})
+        catalog.branch("dev")
+        for n in range(12):
+            catalog.write("dev", {f"k{m}": n for m in range(300)})
+        drop(catalog, "dev")
+        catalog.write("main", {"keep": 2})
+        before, count = readable(repository), len(list(repository.check()))
+        assert count == 0
+        for attempt in range(8):
+            process = subprocess.Popen([sys.executable, "-c", KILLED, shared], stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.01 * attempt)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            assert list(repository.check()) == []
+        clock.ahead = LONG
+        repository.maintain()
+        assert readable(repository) == before
+        assert list(repository.check()) == []

@@ -1,0 +1,191 @@
+"""The part of the store contract about upkeep: age, deletion, expiry."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Sequence
+
+import pytest
+from msgspec import structs
+
+from nessie_cli.store.base import Done, ReflogRow, Store, StoredObject
+from nessie_cli.store.upkeep import Deleted, Expired
+from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
+
+HOUR = 3600
+TIME = 1_700_000_000_000_001
+"""When the moves and requests of samples happen, in microseconds."""
+
+
+class UpkeepContract:
+    """Inherited by `StoreContract`."""
+
+    # -- age --
+
+    def test_delete_takes_only_what_was_written_before(self, store: Store, clock: Clock) -> None:
+        store.put([an_object("old")])
+        clock.now += 10
+        store.put([an_object("young")])
+        store.put([an_object("newest")])
+        ids = [an_object("old").id, an_object("young").id, id_of("missing")]
+        assert delete(store, ids, int(clock.now) - 10) == 0
+        assert delete(store, ids, int(clock.now)) == 1
+        assert list(store.scan()) == [an_object("young"), an_object("newest")]
+        assert delete(store, ids, int(clock.now) + 1) == 1
+        assert delete(store, [], int(clock.now) + 1) == 0
+
+    def test_numbers_are_never_used_twice(self, store: Store, clock: Clock) -> None:
+        """A store may keep its newest object for that."""
+        numbers = []
+        for n in range(4):
+            store.put([StoredObject(id_of(str(n)), COMMIT, b"", (b"e",))])
+            numbers.append(store.find_indexed(b"e", None, 1)[0][0])
+            assert delete(store, [id_of(str(n))], int(clock.now) + 1) in (0, 1)
+        assert numbers == sorted(set(numbers))
+
+    def test_a_deleted_object_is_not_found_by_its_index_entry(self, store: Store, clock: Clock) -> None:
+        store.put([StoredObject(id_of(str(n)), COMMIT, b"", (b"e",)) for n in range(3)])
+        assert delete(store, [id_of("0"), id_of("1")], int(clock.now) + 1) == 2
+        for _ in range(2):
+            assert [id_ for _, id_ in store.find_indexed(b"e", None, 9)] == [id_of("2")]
+            assert list(store.scan_index()) == [(b"e", id_of("2"))]
+            with store.upkeep() as upkeep:
+                upkeep.compact()
+
+    @pytest.mark.parametrize("again", ["put", "write"])
+    def test_an_old_object_that_is_written_again_is_young(self, store: Store, clock: Clock, again: str) -> None:
+        store.put([an_object("b"), an_object("a")])
+        clock.now += HOUR + 1
+        if again == "put":
+            store.put([an_object("a")])
+        else:
+            write(store, a_write([an_object("a")]))
+        assert delete(store, [an_object("a").id, an_object("b").id], int(clock.now)) == 1
+        assert list(store.scan()) == [an_object("a")]
+
+    # -- listing --
+
+    def test_objects_are_listed_with_the_newest_of_a_kind_first(self, store: Store, clock: Clock) -> None:
+        for n in range(6):
+            clock.now += 1
+            store.put([an_object(str(n), (COMMIT, VALUE)[n % 2], 100 * n)])
+        with store.upkeep() as upkeep:
+            listed = list(upkeep.objects())
+            assert upkeep.size().total > 0
+        assert [one.id for one in listed if one.kind == COMMIT] == [id_of("4"), id_of("2"), id_of("0")]
+        assert [one.id for one in listed if one.kind == VALUE] == [id_of("5"), id_of("3"), id_of("1")]
+        assert {one.id: clock.now - one.written for one in listed} == {id_of(str(n)): 5 - n for n in range(6)}
+        assert all(one.size > 0 for one in listed if one.id != id_of("0"))
+
+    def test_many_objects_are_listed_once(self, store: Store) -> None:
+        store.put(an_object(str(n), (VALUE, NODE)[n % 2]) for n in range(11_000))
+        with store.upkeep() as upkeep:
+            assert len({one.id for one in upkeep.objects()}) == 11_000
+
+    # -- deletion beside writers --
+
+    def test_a_deletion_learns_what_was_moved_since(self, store: Store, clock: Clock) -> None:
+        store.put([an_object("a"), an_object("b"), an_object("newest")])
+        write(store, create("main", "0"))
+        seen: list[Sequence[ReflogRow]] = []
+
+        def reached(rows: Sequence[ReflogRow]) -> Container[bytes]:
+            seen.append(rows)
+            assert store.get([id_of("a")]), "the store can be read meanwhile"
+            return {row.move.after for row in rows} | {id_of("a")} if rows else set()  # type: ignore[return-value]
+
+        with store.upkeep() as upkeep:
+            since = upkeep.last_move()
+            write(store, a_write(moves=[a_move("main", "0", "1"), a_move("main", "1", "2")]))
+            ids = [id_of("a"), id_of("b")]
+            assert upkeep.delete(ids, int(clock.now) + 1, since, reached).objects == 1
+            assert [row.move.after for row in seen[0]] == [id_of("2"), id_of("1")]
+            assert set(store.get(ids)) == {id_of("a")}
+            deleted = upkeep.delete(ids, int(clock.now) + 1, upkeep.last_move(), reached)
+            assert deleted.objects == 1
+            assert deleted.size > 0
+            assert seen[1] == []
+            assert upkeep.delete(ids, int(clock.now) + 1, since, lambda _: ()) == Deleted()
+
+    def test_no_reference_moves_while_a_deletion_decides(self, store: Store, clock: Clock) -> None:
+        """Either the deletion hears of a move, or the move comes after it."""
+        store.put([an_object("a"), an_object("newest")])
+        write(store, create("main", "0"))
+        deciding, decided = threading.Event(), threading.Event()
+        order: list[str] = []
+
+        def move() -> None:
+            deciding.wait(30)
+            assert write(store, commit("main", "0", "1")) == Done()
+            order.append("moved")
+            decided.set()
+
+        def reached(rows: Sequence[ReflogRow]) -> Container[bytes]:
+            deciding.set()
+            assert not decided.wait(0.3)
+            order.append("decided")
+            assert rows == []
+            return ()
+
+        mover = threading.Thread(target=move)
+        mover.start()
+        with store.upkeep() as upkeep:
+            upkeep.delete([id_of("a")], int(clock.now) + 1, upkeep.last_move(), reached)
+        mover.join(30)
+        assert order == ["decided", "moved"]
+
+    def test_an_error_in_a_deletion_deletes_nothing(self, store: Store, clock: Clock) -> None:
+        store.put([an_object("a"), an_object("newest")])
+
+        def fail(_: Sequence[ReflogRow]) -> Container[bytes]:
+            raise LookupError("stop")
+
+        with store.upkeep() as upkeep, pytest.raises(LookupError, match="stop"):
+            upkeep.delete([id_of("a")], int(clock.now) + 1, 0, fail)
+        assert store.get([id_of("a")])
+        write(store, create("main", "0"))
+
+    # -- expiry --
+
+    def test_moves_and_requests_expire_by_their_age(self, store: Store) -> None:
+        for n in range(5):
+            move = structs.replace(a_move("main", None if n == 0 else str(n - 1), str(n)), time=TIME + 10 * n)
+            one = a_write(moves=[move], request_id=str(n))
+            write(store, structs.replace(one, request=structs.replace(one.request, time=TIME + 10 * n)))
+        with store.upkeep() as upkeep:
+            assert upkeep.expire(TIME + 20, TIME + 11, dry_run=True) == Expired(2, 2)
+            assert len(store.reflog()) == 5
+            assert upkeep.expire(TIME + 20, TIME + 11) == Expired(2, 2)
+            assert upkeep.expire(TIME + 20, TIME + 11) == Expired(0, 0)
+        assert [row.move.after for row in store.reflog()] == [id_of("4"), id_of("3"), id_of("2")]
+        assert [bool(store.request(str(n))) for n in range(5)] == [False, False, True, True, True]
+        assert store.reference("main").target == id_of("4")  # type: ignore[union-attr]
+
+    def test_the_newest_move_stays_and_its_number_is_not_used_again(self, store: Store) -> None:
+        write(store, create("main", "0"))
+        write(store, commit("main", "0", "1"))
+        last = store.reflog()[0].number
+        with store.upkeep() as upkeep:
+            assert upkeep.expire(TIME + 10**15, TIME + 10**15).moves == 1
+            assert upkeep.last_move() == last
+        write(store, commit("main", "1", "2"))
+        assert [row.number > last for row in store.reflog()] == [True, False]
+
+    def test_thousands_expire(self, store: Store) -> None:
+        write(store, a_write(moves=[a_move("main", None if n == 0 else str(n - 1), str(n)) for n in range(11_000)]))
+        with store.upkeep() as upkeep:
+            assert upkeep.expire(TIME + 1, TIME + 1, dry_run=True) == Expired(10_999, 1)
+            assert upkeep.expire(TIME + 1, TIME + 1) == Expired(10_999, 1)
+        assert len(store.reflog()) == 1
+
+    @pytest.mark.parametrize("full", [False, True])
+    def test_compacting_changes_nothing_that_can_be_read(self, store: Store, clock: Clock, full: bool) -> None:
+        store.put(an_object(str(n)) for n in range(2000))
+        write(store, create("main", "0"))
+        delete(store, [id_of(str(n)) for n in range(1000)], int(clock.now) + 1)
+        before = (list(store.scan()), store.reflog(), store.references())
+        with store.upkeep() as upkeep:
+            upkeep.compact(full=full)
+            sizes = upkeep.size()
+        assert (list(store.scan()), store.reflog(), store.references()) == before
+        assert sizes.total > 0
