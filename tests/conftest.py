@@ -6,7 +6,7 @@ import pytest
 
 # The contracts are asserted from modules that pytest does not collect: have it explain their assertions as well. Here, since tests of several
 # folders import them, and it has to be said before the first one does.
-pytest.register_assert_rewrite("tests.repository", "tests.store")
+pytest.register_assert_rewrite("tests.history", "tests.repository", "tests.store")
 
 from hypothesis import HealthCheck, settings  # noqa: E402 - see above
 

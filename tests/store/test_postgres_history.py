@@ -13,7 +13,7 @@ import pytest
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import Done, Move, Outcome, Repeated, Request, Stale, Store, StoredObject, Write
 from nessie_cli.store.postgres import create_postgres, open_postgres
-from tests.store.history import History
+from tests.history import History, Row
 from tests.store.postgres_server import shared_server
 
 NAMES = ("main", "dev", "test")
@@ -78,7 +78,7 @@ class Worker:
             self._last = write
             for move in write.moves:
                 assert move.after is not None
-                self._history.add(move.name, called, move.after, wrote=True)
+                self._history.add(move.name, called, move.after, write=move.after)
             return
         assert isinstance(outcome, Stale)
         assert outcome.current is not None
@@ -124,11 +124,19 @@ def test_random_work_of_several_stores(postgres_url: str, seed: int, capsys: pyt
         for thread in threads:
             thread.join(120)
             assert not thread.is_alive()
-        checked = history.check(stores[0])
+        checked = sum(history.check(name, rows(stores[0], name)) for name in history.registers)
         with capsys.disabled():
             print(f" {checked} operations checked, {len(history.refused)} refused, {len(history.unknown)} unknown", end="")
         assert checked > 300
         assert history.unknown == set()
+
+
+def rows(store: Store, name: str) -> list[Row]:
+    """The log of a reference. Every write gives its references targets of their own, which stand for it."""
+    moves = [row.move for row in reversed(store.reflog(name))]
+    assert moves[0].before is None
+    assert [move.before for move in moves[1:]] == [move.after for move in moves[:-1]], "an update was lost"
+    return [Row(move.after, move.after) for move in moves]
 
 
 def _create(name: str) -> Write:
