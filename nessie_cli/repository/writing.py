@@ -55,6 +55,15 @@ class Round:
         self._newest: Draft[Any] | None = None
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
+    @property
+    def changes_settings(self) -> bool:
+        """Whether the newest draft changes settings.
+
+        Plans that see this draft must wait until it is committed. A version does not tell its settings from those of
+        another writer that changed them at the same time, so a stale draft would go unnoticed.
+        """
+        return self._newest is not None and self._newest.write is not None and bool(self._newest.write.settings)
+
     def plan(self, number: int, plan: Plan[Any, Any]) -> None:
         """Make one plan. It sees what those before it will have done; one that raises changes nothing."""
         self._show_newest()
@@ -142,16 +151,19 @@ def commit_all(
     """
     answers: dict[int, Any] = {}
     waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
-    for tries in range(MOST_TRIES):
+    tries = 0
+    while waiting and tries < MOST_TRIES:
         contested = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         with _lease(store, contested if fair and tries >= FREE_TRIES else "") as lease:
             this = Round(store, on)
-            for number, _ in waiting:
+            for place, (number, _) in enumerate(waiting, 1):
                 this.plan(number, plans[number])
-            some, waiting = this.commit(lease, cache)
+                if this.changes_settings:
+                    break
+            some, again = this.commit(lease, cache)
         answers |= some
-        if not waiting:
-            break
+        waiting = again + waiting[place:]
+        tries += bool(again)
     for number, stale in waiting:
         name = stale.name if stale is not None else ""
         answers[number] = ReferenceMoved(f"The operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")

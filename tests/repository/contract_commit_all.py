@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, MergeConflict, NessieError, ReferenceConflict
+from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, MergeConflict, NessieError, NotAllowed, ReferenceConflict
 from nessie_cli.model import Reference, ReferenceType
 from tests.repository.plans import group
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
@@ -92,6 +92,41 @@ class Groups:
         answers = group(catalog, *[lambda c: c.commit("main", put("a", table(1)), request_id="r")] * 2)
         assert answers[0] == answers[1] == catalog.head()
         assert len(catalog.log()) == 1
+
+    def test_a_plan_never_rests_on_settings_of_a_plan_that_was_stale(self, catalog: Catalog) -> None:
+        """Another writer changes settings as often as the stale plan would have: the version is what it would have been."""
+        catalog.repository.put_setting("protect.main", "merge-only")
+        before = catalog.everything()
+
+        def release(c: Catalog) -> str:
+            if "frozen" in c.repository.config().settings:
+                raise NotAllowed("frozen")
+            c.repository.put_setting("protect.main", None)
+            return "released"
+
+        def commit(c: Catalog) -> str:
+            if "frozen" not in catalog.repository.config().settings:
+                head = c.write("main", {"a": 1})
+                catalog.repository.put_setting("frozen", "true")
+                return head
+            return c.write("main", {"a": 1})
+
+        released, committed = group(catalog, release, commit)
+        protected = "protect.main" in catalog.repository.config().settings
+        assert isinstance(released, NotAllowed) == isinstance(committed, NotAllowed) == protected
+        assert (catalog.everything() == before) == protected
+
+    def test_many_changes_of_settings_in_a_group(self, catalog: Catalog) -> None:
+        """Each on the settings that the one before it has left, and commits between them."""
+
+        def count(c: Catalog) -> int:
+            number = int(c.repository.config().settings.get("count", "0"))
+            c.repository.put_setting("count", str(number + 1))
+            return number
+
+        answers = group(catalog, *[count, lambda c: c.commit("main", put(f"k{len(c.log())}", table(1)))] * 60)
+        assert answers[::2] == list(range(60))
+        assert answers[1::2] == catalog.hashes()[::-1]
 
     def test_an_interrupt_undoes_the_whole_group(self, catalog: Catalog) -> None:
         lost = []
