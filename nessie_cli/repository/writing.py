@@ -156,13 +156,12 @@ def commit_all(
         contested = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         with _lease(store, contested if fair and tries >= FREE_TRIES else "") as lease:
             this = Round(store, on)
-            for place, (number, _) in enumerate(waiting, 1):
+            while waiting and not this.changes_settings:
+                number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
-                if this.changes_settings:
-                    break
             some, again = this.commit(lease, cache)
         answers |= some
-        waiting = again + waiting[place:]
+        waiting = again + waiting
         tries += bool(again)
     for number, stale in waiting:
         name = stale.name if stale is not None else ""
