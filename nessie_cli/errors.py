@@ -110,6 +110,18 @@ class ContentExists(AlreadyExists):
     code = "CONTENT_ALREADY_EXISTS"
 
 
+class FileExists(AlreadyExists):
+    """A file of this name exists already."""
+
+    code = "FILE_ALREADY_EXISTS"
+
+
+class StoreNotEmpty(AlreadyExists):
+    """A store that has to be empty contains something. `name` is its URL."""
+
+    code = "STORE_NOT_EMPTY"
+
+
 class ReferenceConflict(NessieError):
     """A commit, merge or transplant is not possible as the branch now stands.
 

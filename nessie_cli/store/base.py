@@ -17,6 +17,7 @@ from msgspec import Struct
 from nessie_cli import store as _package
 
 if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
     from nessie_cli.store.upkeep import Upkeep
 
 STORE_FORMAT = _package.STORE_FORMAT
@@ -158,6 +159,50 @@ class Basis(Struct, frozen=True):
     request: Request | None
 
 
+class PackedObject(Struct, frozen=True):
+    """An object in the form in which stores keep it: `packed` is what `codec.pack` returned, check sum included."""
+
+    id: bytes
+    kind: int
+    packed: bytes
+    index: tuple[bytes, ...] = ()
+
+
+class Counts(Struct, frozen=True):
+    """How much there is in a store. `moves` are those of the reflog."""
+
+    objects: int
+    references: int
+    moves: int
+    requests: int
+
+
+class Dump(Protocol):
+    """Everything in a store, as one consistent state. For one thread, which reads one iterator to its end before the next.
+
+    Memory is bounded. Errors: `StoreUnavailable`; `DamagedObject`, which names what fails its check sum.
+    """
+
+    @property
+    def counts(self) -> Counts:
+        """The number of rows of each iterator."""
+
+    def settings(self) -> Settings:
+        """Returns all settings."""
+
+    def references(self) -> Iterator[StoredReference]:
+        """Returns all references."""
+
+    def moves(self) -> Iterator[Move]:
+        """Returns the reflog, oldest first."""
+
+    def requests(self) -> Iterator[Request]:
+        """Returns the committed requests."""
+
+    def objects(self) -> Iterator[PackedObject]:
+        """Returns all objects in the order of their numbers, so an ancestor comes before its descendants."""
+
+
 class View(Protocol):
     """The reading half of a store. All methods are safe to call from several threads.
 
@@ -247,6 +292,16 @@ class Store(View, Protocol):
 
     def count(self) -> int:
         """Returns the number of objects. Costs a millisecond for some ten thousand."""
+
+    def dump(self) -> AbstractContextManager[Dump]:
+        """Opens everything in this store as one consistent state. Readers and writers go on meanwhile."""
+
+    def load(self, dump: Dump, progress: Progress | None = None) -> None:
+        """Stores everything in a dump, in one transaction; other writers wait for it. Ids and values stay equal.
+
+        Raises `StoreNotEmpty` unless this store is as `nessie init` leaves it; that content is replaced. After an error, or
+        if the process is killed, the store is as it was. The version of the settings becomes higher than it has ever been.
+        """
 
     def change_counter(self) -> Hashable | None:
         """Returns a value that differs once anything has been written, or None if it is unavailable.

@@ -47,6 +47,12 @@ def pack(id_: bytes, kind: int, data: bytes, *, plain: bool = False) -> bytes:
 
 def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
     """Returns the object that `pack` was given; raises `ValueError` with the reason if anything has changed."""
+    payload = verified(id_, kind, blob)
+    return payload if blob[0] == RAW else _decompress(payload)
+
+
+def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
+    """Returns the payload, still compressed; raises `ValueError` with the reason if its check sum is wrong."""
     if len(blob) < _HEADER:
         raise ValueError(f"only {len(blob)} bytes are left of it")
     codec, payload = blob[0], blob[_HEADER:]
@@ -54,7 +60,7 @@ def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
         raise ValueError(f"no codec has the number {codec}")
     if _check(id_, kind, codec, payload) != int.from_bytes(blob[1:_HEADER], "big"):
         raise ValueError("its check sum is wrong")
-    return payload if codec == RAW else _decompress(payload)
+    return payload
 
 
 def resealed(id_: bytes, kind: int, blob: bytes) -> bytes:

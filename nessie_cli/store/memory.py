@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from threading import Condition
+from typing import TYPE_CHECKING
 
 from nessie_cli.store.base import (
     LEASE,
     Basis,
+    Counts,
     DamagedId,
+    Dump,
     Move,
     Outcome,
     ReflogRow,
@@ -25,6 +28,9 @@ from nessie_cli.store.base import (
 )
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.upkeep import Deleted, Expired, ListedObject, Reached, StoreSize
+
+if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
 
 
 class MemoryStore:
@@ -255,6 +261,39 @@ class MemoryStore:
         """See `Upkeep`. Nothing is left to do."""
 
     # -- the whole --
+
+    def dump(self) -> AbstractContextManager[Dump]:
+        """See `Store`. Costs a copy of every dictionary."""
+        from nessie_cli.store.memory_dump import MemoryDump
+
+        with self._lock:
+            index: dict[bytes, list[bytes]] = {}
+            for entry, indexed in self._index.items():
+                for _, id_ in indexed:
+                    index.setdefault(id_, []).append(entry)
+            # A dictionary keeps the order of writing.
+            objects = [StoredObject(id_, kind, data, tuple(index.get(id_, ()))) for id_, (kind, _, data) in self._objects.items()]
+            moves = [row.move for row in self._reflog]
+            found = MemoryDump(self._settings, list(self._references.values()), moves, list(self._requests.values()), objects)
+        return nullcontext(found)
+
+    def load(self, dump: Dump, progress: Progress | None = None) -> None:
+        """See `Store`."""
+        from nessie_cli.store.dump import loaded_version, require_empty
+        from nessie_cli.store.memory_dump import unpacked
+
+        with self._lock:
+            counts = Counts(len(self._objects), len(self._references), len(self._reflog), len(self._requests))
+            require_empty(self.url, counts, self._settings.version)
+            given = unpacked(dump)
+            self._settings = Settings(given.all_settings.values, loaded_version(given.all_settings.version, self._settings.version))
+            self._references = {one.name: one for one in given.all_references}
+            self._reflog = [ReflogRow(number, move) for number, move in enumerate(given.all_moves, 1)]
+            self._requests = {one.id: one for one in given.all_requests}
+            self._put(given.all_objects)
+            self._changes += 1
+        if progress is not None:
+            progress(len(given.all_objects), len(given.all_objects))
 
     def change_counter(self) -> int:
         """See `Store`."""

@@ -27,6 +27,7 @@ from nessie_cli.store.base import (
     STORE_FORMAT,
     Basis,
     DamagedId,
+    Dump,
     Outcome,
     ReflogRow,
     Request,
@@ -57,6 +58,7 @@ from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, 
 from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, registry
 
 if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
     from nessie_cli.store.sqlite_upkeep import SQLiteUpkeep
     from nessie_cli.store.sqlite_watch import Watch
 
@@ -335,6 +337,25 @@ class SQLiteStore:
             return waiting(session.cursor, name, token)
 
     # -- the whole --
+
+    def dump(self) -> AbstractContextManager[Dump]:
+        """See `Store`. While it is open SQLite's log file cannot be cut back, so it grows by what is written."""
+        from nessie_cli.store.sqlite_dump import open_dump
+
+        if self._closed:
+            raise StoreUnavailable(f"store {self._path}: has been closed")
+        return open_dump(self._path, self._patience)
+
+    def load(self, dump: Dump, progress: Progress | None = None) -> None:
+        """See `Store`. The log file takes as much room as the dump until the end."""
+        from nessie_cli.store.sqlite_dump import load
+
+        try:
+            with self._transaction() as cursor:
+                load(cursor, self.url, dump, int(self._clock()), progress)
+        except _CommitFailed as error:
+            message = f"{error}; whether the load happened cannot be found out: load again, which is refused if it did"
+            raise OutcomeUnknown(message, "") from error
 
     def change_counter(self) -> tuple[int, int] | None:
         """See `Store`."""

@@ -28,13 +28,13 @@ _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
 _FIND_REQUEST = f"{REQUEST} WHERE id = ?"
 # The index by kind stays untouched when a reference only moves.
 _MOVE = "UPDATE refs SET target = ?2, check_sum = ?3 WHERE name = ?1"
-_CREATE = "INSERT OR REPLACE INTO refs (name, kind, target, check_sum) VALUES (?, ?, ?, ?)"
+CREATE = "INSERT OR REPLACE INTO refs (name, kind, target, check_sum) VALUES (?, ?, ?, ?)"
 _DELETE = "DELETE FROM refs WHERE name = ?"
-_LOG = """INSERT INTO reflog
+LOG = """INSERT INTO reflog
 (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_REQUEST = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
-_SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
+RECORD = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
@@ -86,15 +86,15 @@ def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decide
     if moves:
         for name in dict.fromkeys(move.name for move in moves):
             _move(cursor, name, before[name], decided.references[name])
-        cursor.executemany(_LOG, [_log_row(number, move) for number, move in enumerate(moves, last_number + 1)])
+        cursor.executemany(LOG, [log_row(number, move) for number, move in enumerate(moves, last_number + 1)])
     requests = [one.request for one in done if one.request.id]
-    cursor.executemany(_REQUEST, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
+    cursor.executemany(RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
     version = decided.settings_version - sum(bool(write.settings) for write in done)
     for write in done:
         if write.settings:
             version += 1
             rows = [with_check(name, value, version) for name, value in write.settings.items()]
-            cursor.executemany(_SET, rows)
+            cursor.executemany(SET, rows)
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
@@ -110,10 +110,11 @@ def _move(cursor: apsw.Cursor, name: str, before: StoredReference | None, after:
     if before is not None and before.kind == after.kind:
         cursor.execute(_MOVE, (name, *row[2:]))
     else:
-        cursor.execute(_CREATE, row)
+        cursor.execute(CREATE, row)
 
 
-def _log_row(number: int, move: Move) -> tuple[Any, ...]:
+def log_row(number: int, move: Move) -> tuple[Any, ...]:
+    """Returns the row of a move."""
     return with_check(
         number,
         move.name,

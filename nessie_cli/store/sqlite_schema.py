@@ -5,12 +5,13 @@ row ids on purpose: object ids are random, and random keys of a `WITHOUT ROWID` 
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
-# ruff: noqa: PTH104, PTH108, PTH112, PTH120
+# ruff: noqa: PTH104, PTH108, PTH112, PTH120, PTH123
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -99,22 +100,40 @@ MIGRATIONS: Migrations = {1: _from_format_1}
 
 
 def create_file(path: str) -> None:
-    """Make an empty store file; a file that is there already is not touched. Raises `StoreUnavailable`.
+    """Make an empty store file; a file that is there already is not touched. Raises `StoreUnavailable`."""
+    if not os.path.lexists(path):
+        with suppress(FileExistsError), new_file(path):
+            pass
 
-    The file is made under another name and appears complete, so two processes that create at once cannot disturb each other.
+
+@contextmanager
+def new_file(path: str) -> Iterator[str]:
+    """Yields an empty store file under another name, for a block that writes to it and closes it.
+
+    At the end it gets its name, complete and durable, so two processes that create at once cannot disturb each other. After
+    an error nothing is left. Raises `StoreUnavailable`, and `FileExistsError` if there is a file of this name by then.
     """
-    if os.path.lexists(path):
-        return
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
-        _fill(unfinished)
-        _publish(unfinished, path)
-    except (apsw.Error, OSError) as error:
-        raise _cannot_create(path, error) from error
+        with _errors_of_creation(path):
+            _fill(unfinished)
+        yield unfinished
+        with _errors_of_creation(path):
+            _publish(unfinished, path)
     finally:
         for leftover in (unfinished, unfinished + "-wal", unfinished + "-shm", unfinished + "-journal"):
             if os.path.lexists(leftover):
                 os.unlink(leftover)
+
+
+@contextmanager
+def _errors_of_creation(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except (apsw.Error, OSError) as error:
+        raise _cannot_create(path, error) from error
 
 
 def _fill(path: str) -> None:
@@ -129,14 +148,19 @@ def _fill(path: str) -> None:
 
 
 def _publish(unfinished: str, path: str) -> None:
-    """Give the finished file its name, unless another process was faster, and make the name durable."""
+    """Give the finished file its name and make both durable; raises `FileExistsError` if another process was faster."""
+    if os.path.lexists(unfinished + "-wal"):
+        raise StoreUnavailable(f"store {path}: cannot be created, its log could not be written into the file")
+    with open(unfinished, "rb") as file:
+        os.fsync(file.fileno())
     try:
         os.link(unfinished, path)
     except FileExistsError:
-        return
+        raise
     except OSError:  # a file system without hard links
-        if not os.path.lexists(path):
-            os.rename(unfinished, path)
+        if os.path.lexists(path):
+            raise FileExistsError(path) from None
+        os.rename(unfinished, path)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -9,6 +9,7 @@ import pytest
 from nessie_cli.store.base import Basis, Done, Settings, Stale, Store, StoredObject
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
+from tests.store.contract_dump import DumpContract
 from tests.store.contract_upkeep import UpkeepContract
 from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
 
@@ -19,7 +20,7 @@ class Boom(Exception):
     """Thrown into a call."""
 
 
-class StoreContract(CommitContract, ConcurrencyContract, UpkeepContract):
+class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepContract):
     """Inherit, and override `make_store`."""
 
     def make_store(self, clock: Clock) -> Store:

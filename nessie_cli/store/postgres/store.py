@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
@@ -18,6 +18,7 @@ from nessie_cli.store.base import (
     STORE_FORMAT,
     Basis,
     DamagedId,
+    Dump,
     Outcome,
     ReflogRow,
     Request,
@@ -46,6 +47,9 @@ from nessie_cli.store.postgres.rows import (
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
 from nessie_cli.store.postgres.upkeep import PostgresUpkeep
+
+if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
 
 T = TypeVar("T")
 
@@ -302,6 +306,18 @@ class PostgresStore:
     def lease(self, name: str) -> AbstractContextManager[str]:
         """See `Store`."""
         return self._leases.hold(name)
+
+    def dump(self) -> AbstractContextManager[Dump]:
+        """See `Store`."""
+        from nessie_cli.store.postgres.dump import open_dump
+
+        return open_dump(self._pool)
+
+    def load(self, dump: Dump, progress: Progress | None = None) -> None:
+        """See `Store`."""
+        from nessie_cli.store.postgres.load import load
+
+        load(self._pool, dump, int(self._clock()), progress)
 
     def change_counter(self) -> None:
         """Returns None: finding out takes a round trip."""

@@ -1,0 +1,78 @@
+"""What dumping and loading a store have in common, whatever the store is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from nessie_cli.errors import DamagedObject, StoreNotEmpty
+from nessie_cli.model.progress import Progress
+from nessie_cli.store.base import Counts, PackedObject
+from nessie_cli.store.codec import verified
+
+T = TypeVar("T")
+
+_ROWS = 20_000
+_BYTES = 16 << 20
+_PER_ROW = 200  # bytes that a row takes in memory beside its packed object
+
+
+def checked(url: str, id_: bytes, kind: int, packed: bytes, index: Iterable[bytes]) -> PackedObject:
+    """Returns an object of a dump; raises `DamagedObject` if its check sum is wrong."""
+    try:
+        verified(id_, kind, packed)
+    except (ValueError, TypeError, OverflowError) as error:
+        name = (id_ or b"").hex()
+        raise DamagedObject(f"store {url}: object {name} is damaged: {error}", name) from None
+    return PackedObject(id_, kind, packed, tuple(index))
+
+
+def require_empty(url: str, counts: Counts, settings_version: int) -> None:
+    """Raises `StoreNotEmpty` unless a store contains at most what `nessie init` writes.
+
+    That is one write: the default branch with its reflog entry and request, and the first settings.
+    """
+    if counts.objects or max(counts.references, counts.moves, counts.requests, settings_version) > 1:
+        raise StoreNotEmpty(
+            f"store {url}: is not empty, so nothing was loaded; load into a new store, by --store URL",
+            url,
+        )
+
+
+def loaded_version(dumped: int, replaced: int) -> int:
+    """Returns the settings version after a load: caches must not take the loaded settings for those that they replace."""
+    return max(dumped, replaced + 1)
+
+
+def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
+    """Returns rows in lists that fit into memory."""
+    batch: list[T] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += size_of(row) + _PER_ROW
+        if len(batch) >= _ROWS or size >= _BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def packed_size(one: PackedObject) -> int:
+    """Returns the bytes that an object takes."""
+    return len(one.packed) + sum(map(len, one.index))
+
+
+class Tally:
+    """Reports how many rows of a dump were loaded."""
+
+    def __init__(self, counts: Counts, progress: Progress | None) -> None:
+        self._total = counts.objects + counts.references + counts.moves + counts.requests
+        self._progress = progress
+        self._done = 0
+
+    def add(self, rows: int) -> None:
+        """Report that some more were loaded."""
+        self._done += rows
+        if self._progress is not None:
+            self._progress(self._done, self._total)

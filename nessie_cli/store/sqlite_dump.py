@@ -1,0 +1,164 @@
+"""Dumping a SQLite store, and loading a dump into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import apsw
+
+from nessie_cli.model.progress import Progress
+from nessie_cli.store.base import Counts, Dump, Move, PackedObject, Request, Settings, StoredReference
+from nessie_cli.store.dump import Tally, batches, checked, loaded_version, packed_size, require_empty
+from nessie_cli.store.sqlite_commit import CREATE, LOG, RECORD, SET, log_row
+from nessie_cli.store.sqlite_errors import failure
+from nessie_cli.store.sqlite_rows import (
+    REFERENCE,
+    REFLOG,
+    REQUEST,
+    SETTINGS,
+    DamagedRow,
+    Row,
+    reference_of,
+    reflog_row_of,
+    request_of,
+    settings_of,
+    with_check,
+)
+from nessie_cli.store.sqlite_session import connect
+
+T = TypeVar("T")
+
+_COUNTS = """SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM refs),
+(SELECT count(*) FROM reflog), (SELECT count(*) FROM requests)"""
+_OBJECTS = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB)
+FROM objects ORDER BY number"""
+_ENTRIES = "SELECT object, entry FROM object_index ORDER BY object"
+_CLEAR = ("DELETE FROM refs", "DELETE FROM reflog", "DELETE FROM requests")
+_LAST = 2**63 - 1
+
+_PUT = "INSERT INTO objects (number, id, kind, written, packed) VALUES (?, ?, ?, ?, ?)"
+_INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
+
+
+@contextmanager
+def open_dump(path: str, patience: float) -> Iterator[Dump]:
+    """Opens the dump of a store file, on a connection of its own that closing the store leaves open."""
+    session = connect(path, patience)
+    try:
+        # While it is locked, a fork leaves it alone.
+        with session.lock:
+            assert session.connection is not None
+            yield SQLiteDump(path, session.connection)
+    finally:
+        session.close()
+
+
+class SQLiteDump:
+    """A `Dump` of a SQLite store: one read transaction."""
+
+    def __init__(self, path: str, connection: apsw.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        list(self._rows("BEGIN"))
+        # The first statement that reads determines which state the transaction shows.
+        [counts] = self._rows(_COUNTS)
+        self._counts = Counts(*counts)
+
+    @property
+    def counts(self) -> Counts:
+        """See `Dump`."""
+        return self._counts
+
+    def settings(self) -> Settings:
+        """See `Dump`."""
+        rows = list(self._rows(SETTINGS))
+        try:
+            return settings_of(rows)
+        except DamagedRow as error:
+            raise failure(self._path, error) from error
+
+    def references(self) -> Iterator[StoredReference]:
+        """See `Dump`."""
+        return self._read(reference_of, f"{REFERENCE} ORDER BY name")
+
+    def moves(self) -> Iterator[Move]:
+        """See `Dump`."""
+        return self._read(lambda row: reflog_row_of(row).move, f"{REFLOG} ORDER BY number")
+
+    def requests(self) -> Iterator[Request]:
+        """See `Dump`."""
+        return self._read(request_of, f"{REQUEST} ORDER BY id")
+
+    def objects(self) -> Iterator[PackedObject]:
+        """See `Dump`. SQLite sorts the index entries first, in a temporary file if there are many."""
+        entries = self._rows(_ENTRIES)
+        of, entry = next(entries, (_LAST, b""))
+        for number, id_, kind, packed in self._rows(_OBJECTS):
+            index = []
+            # An entry whose object is gone is left out.
+            while of <= number:
+                if of == number:
+                    index.append(entry)
+                of, entry = next(entries, (_LAST, b""))
+            yield checked(self._path, id_, kind, packed, index)
+
+    def _read(self, make: Callable[[Row], T], sql: str) -> Iterator[T]:
+        for row in self._rows(sql):
+            try:
+                found = make(row)
+            except DamagedRow as error:
+                raise failure(self._path, error) from error
+            yield found
+
+    def _rows(self, sql: str) -> Iterator[Row]:
+        try:
+            yield from self._connection.cursor().execute(sql)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise failure(self._path, error) from error
+
+
+def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress | None) -> None:
+    """Writes everything in a dump; inside a transaction. Raises `StoreNotEmpty`."""
+    before = _one_row(cursor, _COUNTS)
+    [version, last_number] = _one_row(
+        cursor,
+        """SELECT (SELECT coalesce(max(version), 0) FROM settings),
+        (SELECT coalesce(max(number), 0) FROM reflog)""",
+    )
+    require_empty(url, Counts(*before), version)
+    tally = Tally(dump.counts, progress)
+    for statement in _CLEAR:
+        cursor.execute(statement)
+    _load_settings(cursor, dump.settings(), version)
+    for references in batches(dump.references()):
+        cursor.executemany(CREATE, [with_check(r.name, r.kind, r.target) for r in references])
+        tally.add(len(references))
+    for moves in batches(dump.moves()):
+        cursor.executemany(LOG, [log_row(n, move) for n, move in enumerate(moves, last_number + 1)])
+        last_number += len(moves)
+        tally.add(len(moves))
+    for requests in batches(dump.requests()):
+        rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+        cursor.executemany(RECORD, rows)
+        tally.add(len(requests))
+    number = 1
+    for objects in batches(dump.objects(), packed_size):
+        numbered = list(enumerate(objects, number))
+        cursor.executemany(_PUT, [(n, one.id, one.kind, now, one.packed) for n, one in numbered])
+        cursor.executemany(_INDEX, [(entry, n) for n, one in numbered for entry in one.index])
+        number += len(objects)
+        tally.add(len(objects))
+
+
+def _load_settings(cursor: apsw.Cursor, settings: Settings, replaced: int) -> None:
+    version = loaded_version(settings.version, replaced)
+    names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
+    # A setting that the dump does not have is removed: its row keeps the version.
+    for name in {*names, *settings.values}:
+        cursor.execute(SET, with_check(name, settings.values.get(name), version))
+
+
+def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:
+    return cursor.execute(sql).fetchall()[0]
