@@ -334,6 +334,17 @@ class Statistics(_CommitCount, _Churn):
     sizes: TableSizes | None
 
 
+class StoreCopy(Shape):
+    """A store and a file, and how much of the one was written to the other."""
+
+    store: str
+    file: str
+    objects: Count
+    references: Count
+    reflogEntries: Count
+    requests: Count
+
+
 class Version(Shape):
     """The versions of nessie and Python, and the newest format of a store that it knows."""
 
@@ -450,6 +461,8 @@ ANSWERS: Mapping[str, Answer] = {
     "token new": Answer((NewToken,)),
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
+    "store backup": Answer((StoreCopy,)),
+    "store load": Answer((StoreCopy,)),
     "fsck": Answer((Checked,), wire.Problem),
     "store maintain": Answer((wire.Maintenance,)),
     "audit": Answer((Audited,), Finding),

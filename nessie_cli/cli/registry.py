@@ -39,6 +39,7 @@ STAGING = "Stage"
 READING = "Read"
 SETTINGS = "Settings"
 COLLECTING = "Collect"
+UPKEEP = "Upkeep"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
@@ -67,15 +68,6 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
         "content_list",
         "List the keys of the catalog with content type and content id; with -v or JSON the contents as well.",
         READING,
-    ),
-}
-
-STORE_COMMANDS: Mapping[str, CommandEntry] = {
-    "maintain": CommandEntry(
-        "store_maintain",
-        "store_maintain",
-        "Delete unreachable objects, expired reflog entries and request ids. Readers and writers go on.",
-        CARE,
     ),
 }
 
@@ -131,6 +123,17 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
     "list": CommandEntry("token_list", "token_list", "List the tokens of a file: for whom, with which roles, until when.", SETTINGS),
     "revoke": CommandEntry(
         "token_revoke", "token_revoke", "Take tokens out of a file: a running server refuses them from its next request on.", SETTINGS
+    ),
+}
+
+STORE_COMMANDS: Mapping[str, CommandEntry] = {
+    "backup": CommandEntry("store_backup", "store_backup", "Write one consistent state of the store to a new SQLite file.", UPKEEP),
+    "load": CommandEntry("store_load", "store_load", "Load a backup, or any SQLite store, into an empty store.", UPKEEP),
+    "maintain": CommandEntry(
+        "store_maintain",
+        "store_maintain",
+        "Delete unreachable objects, expired reflog entries and request ids.",
+        CARE,
     ),
 }
 
@@ -206,10 +209,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "store": CommandEntry(
         "",
         "",
-        "Maintain the store.",
+        "Back up, load and maintain a store.",
         CARE,
         STORE_COMMANDS,
-        examples=("nessie store maintain --dry-run",),
+        examples=(
+            "nessie store backup lake.backup",
+            "nessie --store postgresql://nessie@db/lake store load lake.backup",
+            "nessie store maintain --dry-run",
+        ),
     ),
     "fsck": CommandEntry("fsck", "fsck", "Verify every object, reference and link of the store.", CARE),
     "audit": CommandEntry(

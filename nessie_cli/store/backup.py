@@ -6,42 +6,42 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 from nessie_cli.errors import FileExists
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.base import Counts, Store
+from nessie_cli.store.base import Counts
+from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.sqlite import open_sqlite
 from nessie_cli.store.sqlite_schema import new_file
 
 
-def back_up(store: Store, path: str, progress: Progress | None = None) -> Counts:
+def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
     """Writes one consistent state of a store to a new file, while others read and write the store.
 
-    The file appears when it is complete. Raises `FileExists`, `StoreUnavailable`, and `DamagedObject` for the first
-    damaged object.
+    The file appears when it is complete. Raises `FileExists`, `DamagedObject` for the first damaged
+    object, and what `open_store` raises.
     """
     path = os.path.abspath(path)
     exists = FileExists(f"{path}: exists already; a backup is written to a new file", path)
     if os.path.lexists(path):
         raise exists
-    try:
-        with new_file(path) as unfinished, store.dump() as dump:
-            copy = open_sqlite(unfinished)
-            try:
-                copy.load(dump, progress)
-            finally:
-                copy.close()
-            return dump.counts
-    except FileExistsError:
-        raise exists from None
+    with closing(open_store(url)) as store:
+        try:
+            with new_file(path) as unfinished, store.dump() as dump:
+                with closing(open_sqlite(unfinished)) as copy:
+                    copy.load(dump, progress)
+                return dump.counts
+        except FileExistsError:
+            raise exists from None
 
 
-def load_backup(path: str, store: Store, progress: Progress | None = None) -> Counts:
-    """Loads a SQLite store into an empty store of any kind. Raises what `Store.load` and `open_sqlite` raise."""
-    backup = open_sqlite(path)
-    try:
-        with backup.dump() as dump:
+def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts:
+    """Loads a SQLite store into a store of any kind, which is empty or does not exist yet.
+
+    Raises what `Store.load`, `create_store` and `open_sqlite` raise.
+    """
+    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
+        with closing(create_store(url)) as store:
             store.load(dump, progress)
-            return dump.counts
-    finally:
-        backup.close()
+        return dump.counts

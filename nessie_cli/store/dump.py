@@ -12,8 +12,8 @@ from nessie_cli.store.codec import verified
 
 T = TypeVar("T")
 
-_ROWS = 20_000
-_BYTES = 16 << 20
+_ROWS = 5_000
+_BYTES = 8 << 20
 _PER_ROW = 200  # bytes that a row takes in memory beside its packed object
 
 

@@ -108,10 +108,11 @@ def create_file(path: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[str]:
-    """Yields an empty store file under another name, for a block that writes to it and closes it.
+    """Yields an empty store file under another name, for a block that opens it alone, writes to it and closes it.
 
     At the end it gets its name, complete and durable, so two processes that create at once cannot disturb each other. After
     an error nothing is left. Raises `StoreUnavailable`, and `FileExistsError` if there is a file of this name by then.
+    Until then the file is in SQLite's rollback mode, in which new pages are written once.
     """
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
@@ -119,6 +120,7 @@ def new_file(path: str) -> Iterator[str]:
             _fill(unfinished)
         yield unfinished
         with _errors_of_creation(path):
+            _run(unfinished, "PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL")
             _publish(unfinished, path)
     finally:
         for leftover in (unfinished, unfinished + "-wal", unfinished + "-shm", unfinished + "-journal"):
@@ -137,20 +139,22 @@ def _errors_of_creation(path: str) -> Iterator[None]:
 
 
 def _fill(path: str) -> None:
+    setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA synchronous = FULL"
+    header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_FORMAT}"
+    _run(path, f"{setup}; BEGIN; {'; '.join(TABLES.values())}; {header}; COMMIT")
+
+
+def _run(path: str, statements: str) -> None:
     connection = apsw.Connection(path)
     try:
-        setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"
-        header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_FORMAT}"
         # fetchall: apsw runs a statement only when the rows of the one before have been taken.
-        connection.execute(f"{setup}; BEGIN; {'; '.join(TABLES.values())}; {header}; COMMIT").fetchall()
+        connection.execute(statements).fetchall()
     finally:
         connection.close()
 
 
 def _publish(unfinished: str, path: str) -> None:
     """Give the finished file its name and make both durable; raises `FileExistsError` if another process was faster."""
-    if os.path.lexists(unfinished + "-wal"):
-        raise StoreUnavailable(f"store {path}: cannot be created, its log could not be written into the file")
     with open(unfinished, "rb") as file:
         os.fsync(file.fileno())
     try:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.upkeep import counted
 from nessie_cli.model import MaintenanceReport
 from nessie_cli.wire.facts import maintenance
 
@@ -19,9 +20,9 @@ Full = Annotated[bool, typer.Option("--full", help="Rewrite the store and return
 
 
 def store_maintain(ctx: typer.Context, *, grace: Grace = "1d", dry_run: DryRun = False, full: Full = False) -> None:
-    """Delete unreachable objects, expired reflog entries and request ids. Readers and writers go on.
+    """Delete unreachable objects, expired reflog entries and request ids.
 
-    The settings reflog-expiry (90d) and request-expiry (7d) of the repository say when entries expire. Objects that the
+    Others can read and write the store meanwhile. The settings reflog-expiry (90d) and request-expiry (7d) of the repository say when entries expire. Objects that the
     reflog still needs are kept, so that `nessie undo` works until then.
     """
     from nessie_cli.model.durations import parse_duration
@@ -40,18 +41,14 @@ def _lines(report: MaintenanceReport) -> list[str]:
     from nessie_cli.render.stats import human_size
 
     would = "would be " if report.dry_run else ""
-    kinds = ", ".join(_counted(found.objects, kind) for kind, found in report.reclaimed.items())
+    kinds = ", ".join(counted(found.objects, kind) for kind, found in report.reclaimed.items())
     reclaimed = human_size(sum(found.size for found in report.reclaimed.values()))
     lines = [
-        f"{would}expired: {_counted(report.moves, 'reflog entry', 'reflog entries')}, {_counted(report.requests, 'request id')}",
+        f"{would}expired: {counted(report.moves, 'reflog entry', 'reflog entries')}, {counted(report.requests, 'request id')}",
         f"{would}deleted: {kinds} ({reclaimed})",
-        f"kept: {_counted(report.kept, 'object')}",
+        f"kept: {counted(report.kept, 'object')}",
         f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}",
     ]
     if report.free:
         lines.append(f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system")
     return lines
-
-
-def _counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,36 @@
+"""`nessie store load`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.upkeep import copy_document, local_store_url, summary
+
+EXAMPLES = (
+    "nessie store load lake.backup",
+    "nessie --store postgresql://nessie@db/lake store load lake.backup",
+)
+
+
+def store_load(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A backup, or any other SQLite store.")],
+) -> None:
+    """Load a backup, or any SQLite store, into an empty store.
+
+    The store is created if it does not exist. One that `nessie init` created and nobody has used is empty. All hashes
+    stay equal. Either everything is loaded or nothing.
+    """
+    call = Invocation.of(ctx)
+    url, path = local_store_url(call), str(Path(file).absolute())
+    from nessie_cli.cli.heard import progress_of
+    from nessie_cli.store.backup import load_backup
+
+    with progress_of(call, "loading") as progress:
+        counts = load_backup(path, url, progress)
+    if call.wants_json:
+        call.answer(copy_document(url, path, counts))
+    else:
+        call.say(f"loaded {path} into {url}: {summary(counts)}")
