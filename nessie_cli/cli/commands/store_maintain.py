@@ -22,8 +22,8 @@ Full = Annotated[bool, typer.Option("--full", help="Rewrite the store and return
 def store_maintain(ctx: typer.Context, *, grace: Grace = "1d", dry_run: DryRun = False, full: Full = False) -> None:
     """Delete unreachable objects, expired reflog entries and request ids.
 
-    Others can read and write the store meanwhile. The settings reflog-expiry (90d) and request-expiry (7d) of the repository say when entries expire. Objects that the
-    reflog still needs are kept, so that `nessie undo` works until then.
+    Others can read and write the store meanwhile. The settings reflog-expiry (90d) and request-expiry (7d) of the
+    repository say when entries expire. Objects that the reflog needs are kept, so `nessie undo` works until then.
     """
     from nessie_cli.model.durations import parse_duration
 

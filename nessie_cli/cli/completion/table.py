@@ -31,7 +31,7 @@ SHARED: Sequence[Option] = (
 
 COMMANDS: Mapping[str, Command] = {
     "": (
-        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "gc": "Find the table files that no live commit can reach, and delete them once they are approved.", "fsck": "Verify every object, reference and link of the store.", "audit": "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.", "stats": "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
+        {"init": "Make a workspace here and, when there is none, its store.", "status": "Show the current reference, the staged batch, and what would conflict if it were committed now.", "switch": "Change the workspace's current reference.", "config": "List, read and change settings, profiles and aliases.", "content": "Show contents, and stage what the next commit does to them.", "reset": "Take operations out of the staged batch; nothing in the store changes.", "commit": "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", "restore": "Stage what keys were at an earlier revision; -m commits it.", "revert": "Commit the inverse of a commit; what has changed since is a conflict.", "stash": "Put the staged batch aside, and take it up again.", "log": "Show the history, newest commit first.", "show": "Show one commit: what is said about it, and each content before and after.", "diff": "Show the contents that differ between two revisions, field by field.", "branch": "List, create, delete, rename or assign branches.", "tag": "List, create, delete, rename or assign tags.", "merge": "Merge the changes of a branch into another, as one commit.", "resolve": "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", "transplant": "Apply commits to a branch once more, each as a commit of its own.", "cherry-pick": "Apply commits to a branch once more, each as a commit of its own.", "blame": "Show for each key the commit that changed it last.", "reflog": "Show where a reference has been, by whom and why, newest first.", "undo": "Take the last move of a reference back, or bring a deleted one back.", "serve": "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", "token": "Make, list and revoke the tokens of the callers of `nessie serve`.", "gc": "Find the table files that no live commit can reach, and delete them once they are approved.", "store": "Back up, load and maintain a store.", "fsck": "Verify every object, reference and link of the store.", "audit": "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.", "stats": "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", "help": "Show the manual page of a command or topic; without one that of nessie itself.", "completion": "Print the script that completes nessie's commands in a shell.", "version": "Print the versions of nessie, of Python and of the store's format."},
         (
             (("--version",), "", False, "Print the versions of nessie, of Python and of the store's format, and end."),
         ),
@@ -709,6 +709,41 @@ COMMANDS: Mapping[str, Command] = {
         False,
         "",
     ),
+    "store": (
+        {"backup": "Write one consistent state of the store to a new SQLite file.", "load": "Load a backup, or any SQLite store, into an empty store.", "maintain": "Delete unreachable objects, expired reflog entries and request ids."},
+        (
+        ),
+        (),
+        False,
+        "",
+    ),
+    "store backup": (
+        {},
+        (
+        ),
+        ("file",),
+        False,
+        "",
+    ),
+    "store load": (
+        {},
+        (
+        ),
+        ("file",),
+        False,
+        "",
+    ),
+    "store maintain": (
+        {},
+        (
+            (("--grace",), "-", False, "Keep objects written within this time. It must be longer than the longest load."),
+            (("--dry-run",), "", False, "Show what would be deleted, and delete nothing."),
+            (("--full",), "", False, "Rewrite the store and return free space to the file system. Writers wait meanwhile."),
+        ),
+        (),
+        False,
+        "",
+    ),
     "fsck": (
         {},
         (
@@ -766,4 +801,4 @@ COMMANDS: Mapping[str, Command] = {
 
 TOPICS: Mapping[str, str] = {"revisions": "how commits, ranges and keys are named", "filters": "expressions that select branches, commits and contents", "conflicts": "what each conflict means and how it is resolved", "stores": "where a repository is kept, and how it is named", "access": "how a server is reached, and who asks it", "json": "the JSON that nessie prints", "exit-status": "what the exit codes of nessie mean"}
 
-SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only.", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "access.timeout": "Seconds until an answer begins (60).", "access.connect-timeout": "Seconds until there is a connection (5).", "access.proxy": "The proxy to the server, http://host:port, or none; by default the environment's.", "access.key-password-file": "A file with the password of that key, readable by you alone.", "access.key-file": "The key of that certificate, when it is in another file.", "access.certificate-file": "The client's own certificate, in PEM form.", "access.ca-file": "A file of CA certificates that are trusted instead of the system's.", "access.client-scopes": "The scopes that are asked for, separated by spaces.", "access.client-secret-file": "A file with the secret of that client, readable by you alone.", "access.client-id": "The client of auth-type oauth2.", "access.grant-type": "The grant of auth-type oauth2: client_credentials or device_code.", "access.device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.", "access.token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.", "access.issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.", "access.token-file": "A file with the token of auth-type bearer, readable by you alone.", "access.password-file": "A file with the password of auth-type basic, readable by you alone.", "access.username": "The user of auth-type basic.", "access.auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}
+SETTINGS: Mapping[str, str] = {"protect.": "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only.", "request-expiry": "Age at which `nessie store maintain` deletes request ids (7d).", "reflog-expiry": "Age at which `nessie store maintain` deletes reflog entries (90d).", "require-expected-content": "true: an update of a content has to carry the content it expects.", "profile.": "The store of a profile.", "access.timeout": "Seconds until an answer begins (60).", "access.connect-timeout": "Seconds until there is a connection (5).", "access.proxy": "The proxy to the server, http://host:port, or none; by default the environment's.", "access.key-password-file": "A file with the password of that key, readable by you alone.", "access.key-file": "The key of that certificate, when it is in another file.", "access.certificate-file": "The client's own certificate, in PEM form.", "access.ca-file": "A file of CA certificates that are trusted instead of the system's.", "access.client-scopes": "The scopes that are asked for, separated by spaces.", "access.client-secret-file": "A file with the secret of that client, readable by you alone.", "access.client-id": "The client of auth-type oauth2.", "access.grant-type": "The grant of auth-type oauth2: client_credentials or device_code.", "access.device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.", "access.token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.", "access.issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.", "access.token-file": "A file with the token of auth-type bearer, readable by you alone.", "access.password-file": "A file with the password of auth-type basic, readable by you alone.", "access.username": "The user of auth-type basic.", "access.auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.", "default-profile": "The profile that is used where nothing nearer names a store.", "alias.": "A command of your own: the words that it stands for.", "author": "The author of commits where none is named.", "store": "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."}
