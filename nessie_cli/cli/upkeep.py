@@ -8,7 +8,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from nessie_cli.store.base import Counts
+    from nessie_cli.store.records import Counts
 
 
 def local_store_url(call: Invocation) -> str:

@@ -21,7 +21,7 @@ from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
-from nessie_cli.store.base import StoredReference
+from nessie_cli.store.records import StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"
 """The setting that makes every update name the content that it replaces."""

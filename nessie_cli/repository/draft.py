@@ -16,7 +16,7 @@ from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change
-from nessie_cli.store.base import Write
+from nessie_cli.store.records import Write
 
 A = TypeVar("A")
 

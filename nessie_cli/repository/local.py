@@ -47,8 +47,9 @@ from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.verbs import verb_of
 from nessie_cli.repository.writing import DecodedObjects, Plan, Planned, commit_all
-from nessie_cli.store.base import STORE_FORMAT, Store, StoredObject, StoredReference, View
+from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
+from nessie_cli.store.records import STORE_FORMAT, StoredObject, StoredReference
 
 if TYPE_CHECKING:
     from datetime import timedelta

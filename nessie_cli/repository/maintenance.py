@@ -18,8 +18,8 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
 from nessie_cli.repository.expiry import Expiry
 from nessie_cli.repository.reading import batched
-from nessie_cli.store.base import ReflogRow, Store
-from nessie_cli.store.upkeep import ListedObject, Upkeep
+from nessie_cli.store.base import Store, Upkeep
+from nessie_cli.store.records import ListedObject, ReflogRow
 
 GRACE = timedelta(days=1)
 """Objects that were written later stay: a large load stores them long before its commit."""

@@ -30,7 +30,7 @@ from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
-from nessie_cli.store.base import Basis, StoredReference
+from nessie_cli.store.records import Basis, StoredReference
 
 _AT_ONCE = 1000
 """Contents of the answer that are read together."""

@@ -15,8 +15,9 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.repository.notes import NoNotes, Notes
-from nessie_cli.store.base import Move, Request, Store, Write
+from nessie_cli.store.base import Store
 from nessie_cli.store.opening import create_store, open_store
+from nessie_cli.store.records import Move, Request, Write
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress

@@ -30,7 +30,8 @@ from nessie_cli.model import (
     ReflogEntry,
 )
 from nessie_cli.repository.base import AheadBehind
-from nessie_cli.store.base import ReflogRow, View
+from nessie_cli.store.base import View
+from nessie_cli.store.records import ReflogRow
 
 BATCH = 100
 """Keys whose contents are fetched together."""

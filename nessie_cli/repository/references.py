@@ -14,7 +14,7 @@ from nessie_cli.repository.requests import Recorded, Submission, digest, recorde
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
-from nessie_cli.store.base import Basis, StoredReference, Write
+from nessie_cli.store.records import Basis, StoredReference, Write
 
 Refuse = Callable[[], NessieError] | None
 

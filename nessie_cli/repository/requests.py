@@ -19,7 +19,8 @@ from nessie_cli.model import Operation
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
-from nessie_cli.store.base import Request, View
+from nessie_cli.store.base import View
+from nessie_cli.store.records import Request
 
 _DIGEST = 16
 _encode = msgpack.Encoder(enc_hook=str, order="deterministic").encode

@@ -9,7 +9,8 @@ from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.store.base import StoredReference, View
+from nessie_cli.store.base import View
+from nessie_cli.store.records import StoredReference
 
 _DIGITS = 64
 _SHORTEST = 4

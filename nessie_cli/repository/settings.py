@@ -11,7 +11,7 @@ from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker
-from nessie_cli.store.base import Write
+from nessie_cli.store.records import Write
 
 
 def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> Draft[Mapping[str, str | None]]:

@@ -14,7 +14,8 @@ from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.revisions import Revisions, reference_not_found
-from nessie_cli.store.base import StoredObject, StoredReference, View
+from nessie_cli.store.base import View
+from nessie_cli.store.records import StoredObject, StoredReference
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.ancestry import AncestryIndex

@@ -27,7 +27,7 @@ from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_a
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
-from nessie_cli.store.base import Basis, Settings, StoredReference
+from nessie_cli.store.records import Basis, Settings, StoredReference
 
 
 def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:

@@ -11,7 +11,7 @@ from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import ReferenceChange
 from nessie_cli.repository.requests import Recorded, RecordedMove, Submission, encode_result
 from nessie_cli.repository.snapshot import stored_objects
-from nessie_cli.store.base import Move, Request, StoredReference, Write
+from nessie_cli.store.records import Move, Request, StoredReference, Write
 
 Digest = Callable[[], bytes]
 """Gives the digest of a change. Called only if the client chose the request id."""

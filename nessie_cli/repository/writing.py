@@ -16,8 +16,9 @@ from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved
 from nessie_cli.kernel.forms import Commit, Id, Node
 from nessie_cli.kernel.objects import Decoded
 from nessie_cli.repository.draft import Draft
-from nessie_cli.store.base import Done, Outcome, Requirement, Stale, Store
+from nessie_cli.store.base import Store
 from nessie_cli.store.overlay import Overlay
+from nessie_cli.store.records import Done, Outcome, Requirement, Stale
 
 FREE_TRIES = 2
 """Rounds that a plan may lose before it takes a lease."""

@@ -10,8 +10,8 @@ from contextlib import closing
 
 from nessie_cli.errors import FileExists
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.base import Counts
 from nessie_cli.store.opening import create_store, open_store
+from nessie_cli.store.records import Counts
 from nessie_cli.store.sqlite import open_sqlite
 from nessie_cli.store.sqlite_schema import new_file
 

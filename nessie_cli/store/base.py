@@ -7,200 +7,31 @@ names everything that it changes and everything that it relies on, and `Store.co
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec import Struct
-
-from nessie_cli import store as _package
+from nessie_cli.store.records import (
+    Basis,
+    Counts,
+    DamagedId,
+    Deleted,
+    Expired,
+    ListedObject,
+    Move,
+    Outcome,
+    PackedObject,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    StoreSize,
+    Write,
+)
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
-    from nessie_cli.store.upkeep import Upkeep
-
-STORE_FORMAT = _package.STORE_FORMAT
-"""The format version that this program writes. A newer store is refused, an older one is migrated when it is opened."""
-
-
-class StoredObject(Struct, frozen=True):
-    """One immutable object: its 32-byte id, a small number for its kind (defined by the kernel), its raw bytes.
-
-    `index` lists short opaque entries by which `find_indexed` finds the object; they are stored beside it and are not
-    part of it. `plain` says that compressing the bytes does not pay.
-    """
-
-    id: bytes
-    kind: int
-    data: bytes
-    index: tuple[bytes, ...] = ()
-    plain: bool = False
-
-
-class DamagedId(Struct, frozen=True):
-    """An object whose stored bytes fail their check sum or cannot be unpacked."""
-
-    id: bytes
-    kind: int
-    reason: str
-
-
-class StoredReference(Struct, frozen=True):
-    """Where a reference points. `kind` is an opaque word (`BRANCH`, `TAG`); names are unique over all kinds."""
-
-    name: str
-    kind: str
-    target: bytes
-
-
-class Settings(Struct, frozen=True):
-    """All settings by name. `version` grows with each change of any of them."""
-
-    values: Mapping[str, str] = {}
-    version: int = 0
-
-
-class Move(Struct, frozen=True):
-    """One compare-and-swap of a reference, and its reflog entry.
-
-    The reference `name` must be at `before` (None: must not exist) and goes to `after` (None: is deleted). `time` is
-    in microseconds since 1970; `who` is the caller, `operation` the verb.
-    """
-
-    name: str
-    kind: str
-    before: bytes | None
-    after: bytes | None
-    time: int
-    who: str
-    operation: str
-    message: str
-    request_id: str
-
-
-class ReflogRow(Struct, frozen=True):
-    """A move that was committed. `number` grows over the whole store and is never used twice."""
-
-    number: int
-    move: Move
-
-
-class Request(Struct, frozen=True):
-    """A request id with what it was used for. Within a store an id is committed at most once; "" is no id.
-
-    `caller` and `digest` tell a repetition of the same request from another one under the same id. `result` is opaque:
-    whatever a repetition is answered from. `time` is in microseconds since 1970.
-    """
-
-    id: str
-    caller: str
-    digest: bytes
-    result: bytes
-    time: int
-
-
-class Write(Struct, frozen=True):
-    """One atomic write: what it changes, and what must still hold when it is committed.
-
-    Changes: `objects` are stored, `moves` applied in order (two moves of one reference chain), and `settings` set by
-    name (None removes one).
-
-    Requirements: every moved reference is where its move says; the objects `required` exist, in the store or in this
-    write; the settings have version `settings_version` (None: the write does not depend on settings); and the id of
-    `request` is unused.
-    """
-
-    request: Request
-    objects: Sequence[StoredObject] = ()
-    moves: Sequence[Move] = ()
-    settings: Mapping[str, str | None] = {}
-    required: Sequence[bytes] = ()
-    settings_version: int | None = None
-
-
-class Requirement(StrEnum):
-    """The kinds of requirements of a write that may no longer hold."""
-
-    REFERENCE = "reference"
-    OBJECT = "object"
-    SETTINGS = "settings"
-
-
-class Done(Struct, frozen=True):
-    """The whole write is durable."""
-
-
-class Stale(Struct, frozen=True):
-    """Nothing of the write was written, because a requirement did not hold.
-
-    For REFERENCE, `name` is the reference and `current` its present state (None: there is none of this name).
-    """
-
-    requirement: Requirement
-    name: str = ""
-    current: StoredReference | None = None
-
-
-class Repeated(Struct, frozen=True):
-    """Nothing of the write was written, because its request id was committed before; `request` is the recorded one."""
-
-    request: Request
-
-
-Outcome = Done | Stale | Repeated
-
-
-class Basis(Struct, frozen=True):
-    """What drafting a write begins with: one reference, the settings, and the recorded request of an id, if any."""
-
-    reference: StoredReference | None
-    settings: Settings
-    request: Request | None
-
-
-class PackedObject(Struct, frozen=True):
-    """An object in the form in which stores keep it: `packed` is what `codec.pack` returned, check sum included."""
-
-    id: bytes
-    kind: int
-    packed: bytes
-    index: tuple[bytes, ...] = ()
-
-
-class Counts(Struct, frozen=True):
-    """How much there is in a store. `moves` are those of the reflog."""
-
-    objects: int
-    references: int
-    moves: int
-    requests: int
-
-
-class Dump(Protocol):
-    """Everything in a store, as one consistent state. For one thread, which reads one iterator to its end before the next.
-
-    Memory is bounded. Errors: `StoreUnavailable`; `DamagedObject`, which names what fails its check sum.
-    """
-
-    @property
-    def counts(self) -> Counts:
-        """The number of rows of each iterator."""
-
-    def settings(self) -> Settings:
-        """Returns all settings."""
-
-    def references(self) -> Iterator[StoredReference]:
-        """Returns all references."""
-
-    def moves(self) -> Iterator[Move]:
-        """Returns the reflog, oldest first."""
-
-    def requests(self) -> Iterator[Request]:
-        """Returns the committed requests."""
-
-    def objects(self) -> Iterator[PackedObject]:
-        """Returns all objects in the order of their numbers, so an ancestor comes before its descendants."""
 
 
 class View(Protocol):
@@ -318,3 +149,68 @@ class Store(View, Protocol):
 
 LEASE = 2.0
 """Seconds that a lease lasts."""
+
+
+class Dump(Protocol):
+    """Everything in a store, as one consistent state. For one thread, which reads one iterator to its end before the next.
+
+    Memory is bounded. Errors: `StoreUnavailable`; `DamagedObject`, which names what fails its check sum.
+    """
+
+    @property
+    def counts(self) -> Counts:
+        """The number of rows of each iterator."""
+
+    def settings(self) -> Settings:
+        """Returns all settings."""
+
+    def references(self) -> Iterator[StoredReference]:
+        """Returns all references."""
+
+    def moves(self) -> Iterator[Move]:
+        """Returns the reflog, oldest first."""
+
+    def requests(self) -> Iterator[Request]:
+        """Returns the committed requests."""
+
+    def objects(self) -> Iterator[PackedObject]:
+        """Returns all objects in the order of their numbers, so an ancestor comes before its descendants."""
+
+
+Reached = Callable[[Sequence[ReflogRow]], Container[bytes]]
+"""Given the moves since the mark, newest first, returns the ids that must stay. It may read the store."""
+
+
+class Upkeep(Protocol):
+    """Upkeep of one store, safe beside readers and writers of any process.
+
+    Errors: `StoreUnavailable`; `DamagedObject` if the store itself is damaged.
+    """
+
+    def size(self) -> StoreSize:
+        """Returns the size of the store on disk."""
+
+    def objects(self) -> Iterator[ListedObject]:
+        """Returns every object, the highest number of its kind first, in bounded memory.
+
+        Objects that are written meanwhile may be missing.
+        """
+
+    def last_move(self) -> int:
+        """Returns the highest number in the reflog. Each move committed after this call has a higher one."""
+
+    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+        """Deletes those objects last written before this second, except those that are `reached`.
+
+        One transaction, in which no reference moves: writers wait. `reached` gets the moves numbered
+        above `since`. The object with the highest number stays, so that no number is used twice.
+        """
+
+    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+        """Deletes moves and request ids older than these microseconds since 1970, or only counts them.
+
+        The newest row of the reflog stays, so that no number is used twice.
+        """
+
+    def compact(self, *, full: bool = False) -> None:
+        """Makes the space of deleted rows usable; `full` returns it to the file system while writers wait."""

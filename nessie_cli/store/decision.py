@@ -6,17 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from nessie_cli.store.base import (
-    Done,
-    Move,
-    Outcome,
-    Repeated,
-    Request,
-    Requirement,
-    Stale,
-    StoredReference,
-    Write,
-)
+from nessie_cli.store.records import Done, Move, Outcome, Repeated, Request, Requirement, Stale, StoredReference, Write
 
 _T = TypeVar("_T")
 DONE = Done()

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from nessie_cli.errors import DamagedObject, StoreNotEmpty
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.base import Counts, PackedObject
 from nessie_cli.store.codec import verified
+from nessie_cli.store.records import Counts, PackedObject
 
 T = TypeVar("T")
 

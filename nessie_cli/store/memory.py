@@ -11,12 +11,15 @@ from itertools import count
 from threading import Condition
 from typing import TYPE_CHECKING
 
-from nessie_cli.store.base import (
-    LEASE,
+from nessie_cli.store.base import LEASE, Dump, Reached
+from nessie_cli.store.decision import Decision, Needs
+from nessie_cli.store.records import (
     Basis,
     Counts,
     DamagedId,
-    Dump,
+    Deleted,
+    Expired,
+    ListedObject,
     Move,
     Outcome,
     ReflogRow,
@@ -24,10 +27,9 @@ from nessie_cli.store.base import (
     Settings,
     StoredObject,
     StoredReference,
+    StoreSize,
     Write,
 )
-from nessie_cli.store.decision import Decision, Needs
-from nessie_cli.store.upkeep import Deleted, Expired, ListedObject, Reached, StoreSize
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress

@@ -6,17 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from nessie_cli.store.base import (
-    Counts,
-    Dump,
-    Move,
-    PackedObject,
-    Request,
-    Settings,
-    StoredObject,
-    StoredReference,
-)
+from nessie_cli.store.base import Dump
 from nessie_cli.store.codec import pack, unpack
+from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredObject, StoredReference
 
 
 class MemoryDump(Struct, frozen=True):

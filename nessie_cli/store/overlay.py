@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nessie_cli.store.base import Basis, Move, ReflogRow, Request, Settings, StoredObject, StoredReference, View, Write
+from nessie_cli.store.base import View
+from nessie_cli.store.records import Basis, Move, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
 
 _BEHIND_STORE, _LAYER = 1 << 62, 1 << 40
 """Rows of an overlay have higher numbers than those of its base, which may be an overlay, too."""

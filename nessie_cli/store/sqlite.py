@@ -22,22 +22,10 @@ from weakref import WeakSet
 import apsw
 
 from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.base import (
-    LEASE,
-    STORE_FORMAT,
-    Basis,
-    DamagedId,
-    Dump,
-    Outcome,
-    ReflogRow,
-    Request,
-    Settings,
-    StoredObject,
-    StoredReference,
-    Write,
-)
+from nessie_cli.store.base import LEASE, Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
+from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
 from nessie_cli.store.sqlite_errors import failure, reason
 from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting

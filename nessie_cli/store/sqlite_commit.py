@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from nessie_cli.store.base import Move, StoredObject, StoredReference
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
+from nessie_cli.store.records import Move, StoredObject, StoredReference
 from nessie_cli.store.sqlite_rows import REFERENCE, REQUEST, reference_of, request_of, with_check
 
 REFRESH_AFTER = 3600

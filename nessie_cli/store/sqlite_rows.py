@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nessie_cli.store.base import Move, ReflogRow, Request, Settings, StoredReference
 from nessie_cli.store.codec import row_check
+from nessie_cli.store.records import Move, ReflogRow, Request, Settings, StoredReference
 
 Row = tuple[Any, ...]
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.base import STORE_FORMAT
 from nessie_cli.store.codec import resealed, row_check
+from nessie_cli.store.records import STORE_FORMAT
 from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_session import Session, connect
 

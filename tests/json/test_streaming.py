@@ -14,8 +14,8 @@ import pytest
 
 from nessie_cli import CommitMeta, Delete, Put, create
 from nessie_cli.model import UDF, ContentKey, ReferenceType
-from nessie_cli.store.base import Move
 from nessie_cli.store.opening import open_store
+from nessie_cli.store.records import Move
 from tests.store.samples import a_write, write
 from tests.transcripts.conftest import Nessie
 

@@ -16,8 +16,8 @@ from nessie_cli.kernel.forms import Commit, Id, Kind, Node, decode_commit, decod
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Done, Move, StoredObject
 from nessie_cli.store.opening import open_store
+from nessie_cli.store.records import Done, Move, StoredObject
 from nessie_cli.store.sqlite_rows import with_check
 from tests.repository.vocabulary import NS, Catalog, key, put, table
 from tests.store.samples import a_write, write

@@ -19,9 +19,10 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Outcome, Store, Write
+from nessie_cli.store.base import Store
 from nessie_cli.store.codec import RAW, unpack
 from nessie_cli.store.opening import open_store
+from nessie_cli.store.records import Outcome, Write
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
 
 SIZE = 5_000

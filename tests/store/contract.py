@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from nessie_cli.store.base import Basis, Done, Settings, Stale, Store, StoredObject
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Basis, Done, Settings, Stale, StoredObject
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract

@@ -7,18 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nessie_cli.store.base import (
-    LEASE,
-    Done,
-    Repeated,
-    Request,
-    Requirement,
-    Settings,
-    Stale,
-    Store,
-    StoredReference,
-    Write,
-)
+from nessie_cli.store.base import LEASE, Store
+from nessie_cli.store.records import Done, Repeated, Request, Requirement, Settings, Stale, StoredReference, Write
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, stale, write
 
 

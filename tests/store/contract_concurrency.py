@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 from typing import TypeVar
 
-from nessie_cli.store.base import Done, Outcome, Stale, Store
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Done, Outcome, Stale
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, write
 
 T = TypeVar("T")

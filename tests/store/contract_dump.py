@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import StoreNotEmpty, StoreUnavailable
-from nessie_cli.store.base import Done, Dump, PackedObject, Stale, Store, StoredObject
+from nessie_cli.store.base import Dump, Store
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.memory import MemoryStore
+from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject
 from tests.store.contract_concurrency import together
 from tests.store.samples import (
     COMMIT,

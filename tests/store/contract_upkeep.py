@@ -8,8 +8,8 @@ from collections.abc import Container, Sequence
 import pytest
 from msgspec import structs
 
-from nessie_cli.store.base import Done, ReflogRow, Store, StoredObject
-from nessie_cli.store.upkeep import Deleted, Expired
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Deleted, Done, Expired, ReflogRow, StoredObject
 from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
 
 HOUR = 3600

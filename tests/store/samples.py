@@ -6,17 +6,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from secrets import token_hex
 
-from nessie_cli.store.base import (
-    Move,
-    Outcome,
-    Request,
-    Requirement,
-    Stale,
-    Store,
-    StoredObject,
-    StoredReference,
-    Write,
-)
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Move, Outcome, Request, Requirement, Stale, StoredObject, StoredReference, Write
 
 VALUE, NODE, COMMIT = 1, 2, 3
 

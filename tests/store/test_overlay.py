@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 
-from nessie_cli.store.base import Done, Move, Request, Settings, Store, StoredObject, StoredReference, View, Write
+from nessie_cli.store.base import Store, View
 from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.overlay import Overlay
+from nessie_cli.store.records import Done, Move, Request, Settings, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite import create_sqlite
 from tests.store.samples import COMMIT, NODE, VALUE, a_write, an_object, create, id_of, write
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import pytest
 
-from nessie_cli.store.base import Done
 from nessie_cli.store.postgres import PostgresStore, open_postgres
 from nessie_cli.store.postgres import create_postgres as create_store
+from nessie_cli.store.records import Done
 from tests.store.postgres_server import shared_server
 from tests.store.samples import COMMIT, a_write, an_object, commit, create, id_of
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.store.base import Move, Request, Store, StoredObject, Write
+from nessie_cli.store.base import Store
 from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.postgres import PostgresStore, create_postgres
+from nessie_cli.store.records import Move, Request, StoredObject, Write
 from tests.store.postgres_server import new_url
 from tests.store.samples import id_of
 

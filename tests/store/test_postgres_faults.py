@@ -17,8 +17,9 @@ import psycopg
 import pytest
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.base import Done, Move, Repeated, Stale, Store, StoredReference
+from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
+from nessie_cli.store.records import Done, Move, Repeated, Stale, StoredReference
 from tests.store.postgres_server import PostgresServer, new_url, shared_server
 from tests.store.samples import a_move, a_write, an_object, commit, create, delete, id_of, stale, write
 

@@ -11,8 +11,9 @@ from secrets import token_bytes, token_hex
 import pytest
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.base import Done, Move, Outcome, Repeated, Request, Stale, Store, StoredObject, Write
+from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import create_postgres, open_postgres
+from nessie_cli.store.records import Done, Move, Outcome, Repeated, Request, Stale, StoredObject, Write
 from tests.history import History, Row
 from tests.store.postgres_server import shared_server
 

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.base import Done, Outcome
+from nessie_cli.store.records import Done, Outcome
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
 from tests.store.samples import a_write, an_object, commit, create, id_of, write
 

@@ -8,7 +8,7 @@ from random import Random
 
 import apsw
 
-from nessie_cli.store.base import Done, Request, StoredObject, Write
+from nessie_cli.store.records import Done, Request, StoredObject, Write
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, create, id_of, write
 

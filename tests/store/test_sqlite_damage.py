@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from nessie_cli.errors import DamagedObject, NessieError
-from nessie_cli.store.base import Done, StoredObject
+from nessie_cli.store.records import Done, StoredObject
 from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write
 

@@ -13,7 +13,8 @@ import apsw
 import pytest
 
 from nessie_cli.errors import NessieError, StoreUnavailable
-from nessie_cli.store.base import Done, Store, StoredObject, StoredReference, Write
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Done, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
 from tests.store.samples import Clock, a_move, a_write, an_object, commit, delete, id_of, stale, write
 

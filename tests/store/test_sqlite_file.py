@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from nessie_cli.errors import DamagedObject, StoreNotFound, StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.base import STORE_FORMAT, Done
+from nessie_cli.store.records import STORE_FORMAT, Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import commit, create, id_of, write
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.store.base import STORE_FORMAT, Done, StoredReference
+from nessie_cli.store.records import STORE_FORMAT, Done, StoredReference
 from nessie_cli.store.sqlite import open_sqlite
 from tests.store.samples import COMMIT, NODE, VALUE, a_move, an_object, commit, id_of, write
 

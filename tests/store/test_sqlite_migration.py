@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject, StoreUnavailable
 from nessie_cli.kernel.forms import Kind, object_id
-from nessie_cli.store.base import DamagedId, Done, Move, Settings, StoredObject, StoredReference
+from nessie_cli.store.records import DamagedId, Done, Move, Settings, StoredObject, StoredReference
 from nessie_cli.store.sqlite import open_sqlite
 from tests.store.samples import a_move, a_write, write
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.store.base import LEASE, Done
+from nessie_cli.store.base import LEASE
+from nessie_cli.store.records import Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import a_move, a_write, create, id_of, write
 
@@ -18,7 +19,7 @@ import os, sys
 from contextlib import suppress
 from threading import Event, Thread
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.base import Done
+from nessie_cli.store.records import Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, write
 path = sys.argv[1]

@@ -19,20 +19,11 @@ import psycopg
 from psycopg import pq
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.base import (
-    Done,
-    Outcome,
-    Repeated,
-    Request,
-    Requirement,
-    Stale,
-    StoredReference,
-    Write,
-)
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import pack_objects
+from nessie_cli.store.records import Done, Outcome, Repeated, Request, Requirement, Stale, StoredReference, Write
 
 REFRESH_AFTER = 3600
 """Seconds after which an object that is written again is marked as young. A grace period is longer."""

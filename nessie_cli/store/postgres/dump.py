@@ -9,18 +9,11 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from nessie_cli.store.base import (
-    Counts,
-    Dump,
-    Move,
-    PackedObject,
-    Request,
-    Settings,
-    StoredReference,
-)
+from nessie_cli.store.base import Dump
 from nessie_cli.store.dump import checked
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
 
 Rows = Generator[tuple[Any, ...], None, None]
 

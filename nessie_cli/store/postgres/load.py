@@ -10,10 +10,11 @@ import psycopg
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.base import Counts, Dump, Settings
+from nessie_cli.store.base import Dump
 from nessie_cli.store.dump import Tally, batches, loaded_version, packed_size, require_empty
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.records import Counts, Settings
 
 # First `requests`, which every commit writes to before the other tables: one that is under way ends,
 # and the next ones wait here. They cannot wait for this transaction while it waits for them.

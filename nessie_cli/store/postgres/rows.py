@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.store.base import Move, ReflogRow, Request, StoredObject, StoredReference
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.postgres.parameters import Blobs, Numbers
+from nessie_cli.store.records import Move, ReflogRow, Request, StoredObject, StoredReference
 
 _SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
 

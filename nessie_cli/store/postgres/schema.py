@@ -9,9 +9,9 @@ import psycopg
 from psycopg import sql
 
 from nessie_cli.errors import StoreNotFound, UnsupportedFormat
-from nessie_cli.store.base import STORE_FORMAT
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.pool import Connection
+from nessie_cli.store.records import STORE_FORMAT
 
 Migrations = Mapping[int, Callable[[Connection], object]]
 """For each older format the step to the next one. Steps run in one transaction and must not end it."""

@@ -14,19 +14,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
-from nessie_cli.store.base import (
-    STORE_FORMAT,
-    Basis,
-    DamagedId,
-    Dump,
-    Outcome,
-    ReflogRow,
-    Request,
-    Settings,
-    StoredObject,
-    StoredReference,
-    Write,
-)
+from nessie_cli.store.base import Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.postgres.commit import REFRESH_AFTER, Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
@@ -47,6 +35,7 @@ from nessie_cli.store.postgres.rows import (
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
 from nessie_cli.store.postgres.upkeep import PostgresUpkeep
+from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress

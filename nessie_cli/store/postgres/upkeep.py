@@ -11,11 +11,12 @@ from typing import Any, LiteralString, TypeVar
 
 import psycopg
 
+from nessie_cli.store.base import Reached
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.parameters import Blobs
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import a_reflog_row
-from nessie_cli.store.upkeep import Deleted, Expired, ListedObject, Reached, StoreSize
+from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
 
 T = TypeVar("T")
 
