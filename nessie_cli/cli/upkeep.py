@@ -15,7 +15,7 @@ def local_store_url(call: Invocation) -> str:
     """The store of the invocation; raises `InvalidInput` if it is behind a server."""
     url = call.store_url()
     if url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url}: is a server; this command works on the store itself, --store sqlite:///path or postgresql://user@host/database")
+        raise InvalidInput(f"{url}: is a server, and this command needs the store itself. Hint: name it by --store, where it is")
     return url
 
 

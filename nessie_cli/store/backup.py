@@ -23,7 +23,7 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
     object, and what `open_store` raises.
     """
     path = os.path.abspath(path)
-    exists = FileExists(f"{path}: exists already; a backup is written to a new file", path)
+    exists = FileExists(f"{path}: exists already. Hint: write the backup to a new file", path)
     if os.path.lexists(path):
         raise exists
     with closing(open_store(url)) as store:

@@ -34,7 +34,7 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
     """
     if counts.objects or max(counts.references, counts.moves, counts.requests, settings_version) > 1:
         raise StoreNotEmpty(
-            f"store {url}: is not empty, so nothing was loaded; load into a new store, by --store URL",
+            f"store {url}: is not empty, so nothing was loaded. Hint: load into a new store",
             url,
         )
 
