@@ -17,9 +17,11 @@ from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settin
 
 Rows = Generator[tuple[Any, ...], None, None]
 
-# The time between two rows is that of whoever takes them.
+# The time between two rows is that of whoever takes them. Each table has an index in the order of
+# its rows, so the server need not sort it, which would take room for all of it.
 _BEGIN = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"""
+    SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"""
 _KINDS = "SELECT kind, count(*) FROM objects GROUP BY kind ORDER BY kind"
 _COUNTS = """SELECT (SELECT count(*) FROM refs), (SELECT count(*) FROM reflog),
     (SELECT count(*) FROM requests WHERE result IS NOT NULL)"""
@@ -30,11 +32,11 @@ _MOVES = sql.SQL(
     FROM reflog ORDER BY number"""
 )
 _REQUESTS = sql.SQL("""SELECT id, caller, digest, result, time FROM requests WHERE result IS NOT NULL ORDER BY id""")
-# An index by kind and number merges the kinds in the order of numbers; none is sorted.
-_OF_KIND = sql.SQL("SELECT number, id, kind, data FROM objects WHERE kind = {}")
+# The index by kind and number gives the objects of each kind in order, and the server merges them.
+_OF_KIND = sql.SQL("(SELECT number, id, kind, data FROM objects WHERE kind = {} ORDER BY number)")
 _OBJECTS = sql.SQL(
     """SELECT o.id, o.kind, o.data,
-        ARRAY(SELECT e.entry FROM index_entries e WHERE e.number = o.number ORDER BY e.entry)
+        ARRAY(SELECT e.entry FROM index_entries e WHERE e.number = o.number)
     FROM ({} ORDER BY number) AS o"""
 )
 
@@ -102,9 +104,12 @@ class PostgresDump:
         """See `Dump`."""
         if not self._kinds:
             return iter(())
-        kinds = sql.SQL(" UNION ALL ").join([_OF_KIND.format(sql.Literal(kind)) for kind in self._kinds])
-        rows = self._copied(_OBJECTS.format(kinds), ("bytea", "int2", "bytea", "bytea[]"))
+        rows = self._copied(self._objects_query(), ("bytea", "int2", "bytea", "bytea[]"))
         return (checked(self._url, *row) for row in rows)
+
+    def _objects_query(self) -> sql.Composed:
+        of_kinds = [_OF_KIND.format(sql.Literal(kind)) for kind in self._kinds]
+        return _OBJECTS.format(sql.SQL(" UNION ALL ").join(of_kinds))
 
     def _copied(self, query: sql.SQL | sql.Composed, types: Sequence[str]) -> Rows:
         """Returns rows as the server sends them: neither side holds more than a few."""
