@@ -22,8 +22,8 @@ from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, Repository, co
 from nessie_cli.errors import DamagedObject, FileExists, InvalidInput, StoreNotEmpty, StoreNotFound, StoreUnavailable
 from nessie_cli.model import Delete, ReferenceType
 from nessie_cli.store.backup import back_up, load_backup
-from nessie_cli.store.base import StoredObject
 from nessie_cli.store.opening import create_store, open_store
+from nessie_cli.store.records import StoredObject
 from tests.store.contract_dump import contents
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.samples import a_move, a_write, id_of, write
