@@ -126,6 +126,8 @@ _RELATED: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("log",): (("show",), ("diff",)),
     ("show",): (("log",),),
     ("diff",): (("log",), ("show",)),
+    ("store", "backup"): (("store", "load"),),
+    ("store", "load"): (("store", "backup"), ("init",)),
     ("audit",): (("fsck",), ("stats",)),
     ("stats",): (("log",), ("audit",)),
 }
@@ -144,6 +146,7 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "content": ("revisions", "filters"),
     "init": ("stores", "access"),
     "serve": ("stores",),
+    "store": ("stores",),
     "fsck": ("stores",),
     "audit": ("revisions",),
     "stats": ("revisions",),
