@@ -214,7 +214,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         STORE_COMMANDS,
         examples=(
             "nessie store backup lake.backup",
-            "nessie --store postgresql://nessie@db/lake store load lake.backup",
+            "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite",
             "nessie store maintain --dry-run",
         ),
     ),

@@ -81,6 +81,8 @@ NEEDS = {
     "nessie stash show 1 --json": Needs(("nessie content delete db.rates", "nessie stash") * 2),
     "nessie stash show": Needs(("nessie content delete db.rates", "nessie stash")),
     "nessie stash": Needs(("nessie content delete db.rates",)),
+    "nessie store load lake.backup --store catalog.sqlite --json": Needs(("nessie store backup lake.backup",)),
+    "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite": Needs(("nessie store backup lake.backup",)),
     "nessie switch -": Needs(("nessie switch feature",)),
     "nessie tag -d release-1": Needs(("nessie tag release-1",)),
     "nessie tag v1 main~1": Needs(("nessie tag -d v1",)),

@@ -110,6 +110,8 @@ BUDGET = {
     "token list": ("token list", CHOICE | {"shlex"}),
     "token revoke": ("token revoke ci", CHOICE | {"shlex"}),
     "serve": ("serve --port none", CHOICE | {"shlex"}),
+    "store backup": ("store backup lake.backup", set()),
+    "store load": ("store load no-such-file", {"shlex"}),
     "fsck": ("fsck", PACKED | MARKS | TEXT),
     "audit": ("audit --prefix none", CHOICE | PACKED | MARKS | TEXT | {"shlex", "logging", "random"}),
     "stats": ("stats", CHOICE | PACKED | TEXT),

@@ -8,10 +8,7 @@ import typer
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.upkeep import copy_document, local_store_url, summary
 
-EXAMPLES = (
-    "nessie store backup lake.backup",
-    "nessie --store postgresql://nessie@db/lake store backup /backups/lake.sqlite",
-)
+EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.backup --json")
 
 
 def store_backup(

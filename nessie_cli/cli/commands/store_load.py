@@ -9,8 +9,8 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.upkeep import copy_document, local_store_url, summary
 
 EXAMPLES = (
-    "nessie store load lake.backup",
-    "nessie --store postgresql://nessie@db/lake store load lake.backup",
+    "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite",
+    "nessie store load lake.backup --store catalog.sqlite --json",
 )
 
 
@@ -20,8 +20,8 @@ def store_load(
 ) -> None:
     """Load a backup, or any SQLite store, into an empty store.
 
-    The store is created if it does not exist. One that `nessie init` created and nobody has used is empty. All hashes
-    stay equal. Either everything is loaded or nothing.
+    The store, SQLite or --store postgresql://user@host/database, is created if it does not exist. One that
+    `nessie init` created and nobody has used is empty. All hashes stay equal. Either everything is loaded or nothing.
     """
     call = Invocation.of(ctx)
     url, path = local_store_url(call), str(Path(file).absolute())
