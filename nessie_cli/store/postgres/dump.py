@@ -37,7 +37,7 @@ _OF_KIND = sql.SQL("(SELECT number, id, kind, data FROM objects WHERE kind = {} 
 _OBJECTS = sql.SQL(
     """SELECT o.id, o.kind, o.data,
         ARRAY(SELECT e.entry FROM index_entries e WHERE e.number = o.number)
-    FROM ({} ORDER BY number) AS o"""
+    FROM (SELECT * FROM ({}) AS k ORDER BY number) AS o"""
 )
 
 
