@@ -1,0 +1,124 @@
+"""The policy of a repository with rules decides on the names of references, however a caller writes the default branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli import connect
+from nessie_cli.errors import NotAllowed
+from nessie_cli.model import CommitMeta, MergeBehavior, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import AssignReference, Change, Commit, DeleteReference, Merge, MergeOptions, RenameReference, Transplant
+from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.auth.policy import Policy
+from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.rules import Question, Rules, read_rules
+from tests.repository.vocabulary import Catalog, put, table
+
+ALL_BUT_COMMITS_TO_MAIN = b"r = \"!(ref == 'main' && op == 'COMMIT_CHANGE_AGAINST_REFERENCE')\""
+ONLY_DASH = b"r = \"ref == '-' || ref == 'dev'\""
+EVERYTHING = b"r = 'true'"
+
+
+class RecordingRules(Rules):
+    """Rules that remember what they were asked."""
+
+    def __init__(self, data: bytes) -> None:
+        self.asked: list[Question] = []
+        rules = read_rules(data)
+
+        def allow(caller: Caller, api: int, question: Question) -> bool:
+            self.asked.append(question)
+            return rules.allow(caller, api, question)
+
+        super().__init__({})
+        self.allow = allow  # type: ignore[assignment]
+
+
+@pytest.fixture
+def repository() -> Iterator[Repository]:
+    with connect("memory:") as opened:
+        catalog = Catalog(opened)
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 2})
+        yield opened
+
+
+def decide(repository: Repository, change: Change, rules: Rules) -> None:
+    """Decide as the server does: on the change, then on its draft."""
+    rights = Rights(Caller("ada"), rules, 2)
+    policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+    policy.before(change)
+    draft = repository.draft(change)
+    policy.on(draft)
+    assert draft.references[0].name == "main"
+
+
+def commit(branch: str) -> Change:
+    return Commit(branch, [put("c", table(3))], CommitMeta("c"))
+
+
+def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(repository: Repository) -> None:
+    asked = {}
+    for name in ("-", "main"):
+        rules = RecordingRules(EVERYTHING)
+        decide(repository, commit(name), rules)
+        asked[name] = rules.asked
+    assert asked["-"] == asked["main"]
+    assert asked["-"] == [
+        Question("VIEW_REFERENCE", "main"),
+        Question("COMMIT_CHANGE_AGAINST_REFERENCE", "main"),
+        Question("UPDATE_ENTITY", "main", "c", "ICEBERG_TABLE"),
+        Question("CREATE_ENTITY", "main", "c", "ICEBERG_TABLE"),
+    ]
+
+
+def test_a_rule_about_main_refuses_it_and_a_rule_about_the_short_name_allows_nothing(repository: Repository) -> None:
+    for name in ("-", "main"):
+        for rules in (ALL_BUT_COMMITS_TO_MAIN, ONLY_DASH):
+            with pytest.raises(NotAllowed, match="on reference 'main'"):
+                decide(repository, commit(name), read_rules(rules))
+        decide(repository, commit(name), read_rules(EVERYTHING))
+    to_dev = Commit("dev", [put("c", table(3))], CommitMeta("c"))
+    rights = Rights(Caller("ada"), read_rules(ALL_BUT_COMMITS_TO_MAIN), 2)
+    Policy(rights, AuthorizedRepository(repository, rights), "main").before(to_dev)
+
+
+@pytest.mark.parametrize("verb", ["merge", "transplant", "assign", "rename", "delete"])
+def test_every_other_change_asks_about_main_as_well(repository: Repository, verb: str) -> None:
+    head, dev = (repository.reference(name).hash for name in ("main", "dev"))
+    drop = MergeOptions(default_behavior=MergeBehavior.FORCE)
+
+    def change(name: str) -> Change:
+        return {
+            "merge": Merge(name, "dev", drop),
+            "transplant": Transplant(name, [dev], drop),
+            "assign": AssignReference(name, dev, head),
+            "rename": RenameReference(name, "new", head),
+            "delete": DeleteReference(name, head),
+        }[verb]
+
+    asked = []
+    for name in ("-", "main"):
+        rules = RecordingRules(EVERYTHING)
+        rights = Rights(Caller("ada"), rules, 2)
+        Policy(rights, AuthorizedRepository(repository, rights), "main").before(change(name))
+        asked.append(rules.asked)
+    assert asked[0] == asked[1]
+    assert "main" in {question.ref for question in asked[0]}
+    assert "-" not in {question.ref for question in asked[0]}
+
+
+def test_protection_of_main_refuses_a_commit_by_the_short_name(repository: Repository) -> None:
+    repository.put_setting("protect.main", "merge-only")
+    before = repository.reference("main")
+    for name in ("-", "main"):
+        with pytest.raises(NotAllowed, match=r"protect\.main"):
+            repository.submit(commit(name))
+    assert repository.reference("main") == before
+    assert repository.merge("-", "dev").applied
+    assert [one.name for one in repository.references(ReferenceType.BRANCH)] == ["dev", "main"]
