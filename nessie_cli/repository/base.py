@@ -375,6 +375,9 @@ class Repository(ABC):
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """Returns what a write with this request id did, or None if it never happened.
 
+        The reference is that of the verb's answer: one that was deleted is as it was before. A change of settings has a
+        detached one.
+
         `branch` is where it was sent, if known: a server that cannot look up requests is then asked about that branch
         alone.
         """

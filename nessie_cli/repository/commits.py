@@ -14,11 +14,11 @@ from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Reference, ReferenceType
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reused
+from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reference_of, reused
 from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.records import StoredReference
@@ -98,13 +98,11 @@ def _digest(name: str, change: Commit, batch: Batch) -> bytes:
     return digest_of_batch(name, (change.expected_hash, change.meta, change.dry_run), batch)
 
 
-def result_of(objects: Objects, done: Recorded) -> CommitResult | None:
-    """What a recorded request did to a branch or tag; None if it moved none, or deleted it."""
-    move = done.moves[-1] if done.moves else None
-    if move is None or move.after is None:
-        return None
-    added = added_by(objects, move.after) if done.operation == "commit" else {}
-    return CommitResult(Reference(ReferenceType(move.kind), move.name, move.after.hex()), AddedIds(added))
+def result_of(objects: Objects, done: Recorded) -> CommitResult:
+    """What a recorded request did."""
+    found = reference_of(done)
+    added = added_by(objects, bytes.fromhex(found.hash)) if done.operation == "commit" else {}
+    return CommitResult(found, AddedIds(added))
 
 
 def conflict_error(at: Snapshot, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:

@@ -10,7 +10,7 @@ from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, c
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import AssignReference, Change, CreateReference, DeleteReference, RenameReference
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
+from nessie_cli.repository.requests import Submission, digest, recorded, reference_of, reused
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
@@ -125,16 +125,8 @@ def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | 
         return None
     done = recorded(at.view, basis.request)
     refuse = reused(basis.request, at.context.who, digest(change))
-    answer = None if refuse else _reference_of(done)
+    answer = None if refuse else reference_of(done)
     return Draft(change, reference_changes(done.moves), answer=answer, refuse=refuse, repeated=True)
-
-
-def _reference_of(done: Recorded) -> Reference:
-    """What a recorded request answered: the reference as it was afterwards, or before it was deleted."""
-    move = next((one for one in done.moves if one.after is not None), done.moves[-1])
-    target = move.before if move.after is None else move.after
-    assert target is not None
-    return Reference(ReferenceType(move.kind), move.name, target.hex())
 
 
 def _existing(name: str, basis: Basis) -> StoredReference:

@@ -15,7 +15,7 @@ from nessie_cli.commitspec import parse
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.kernel.committing import Batch
 from nessie_cli.kernel.objects import Objects, Values
-from nessie_cli.model import Operation
+from nessie_cli.model import NO_ANCESTOR, Operation, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
@@ -128,6 +128,19 @@ def recorded(view: View, request: Request) -> Recorded:
     rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
     moves = tuple(RecordedMove(move.name, move.kind, move.before, move.after) for move in rows)
     return Recorded(rows[-1].operation if rows else "", moves)
+
+
+def reference_of(done: Recorded) -> Reference:
+    """The reference that a recorded request moved: as it was afterwards, or before it was deleted.
+
+    A change of settings moved none; its reference is detached.
+    """
+    if not done.moves:
+        return Reference(ReferenceType.DETACHED, "", NO_ANCESTOR)
+    move = next((one for one in done.moves if one.after is not None), done.moves[-1])
+    target = move.before if move.after is None else move.after
+    assert target is not None
+    return Reference(ReferenceType(move.kind), move.name, target.hex())
 
 
 def _hasher(first: Any) -> Any:

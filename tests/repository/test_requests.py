@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.model import CommitMeta, ReferenceType
+from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import (
     AssignReference,
@@ -27,7 +27,8 @@ from nessie_cli.repository.changes import (
 )
 from nessie_cli.repository.opening import connect, create
 from tests.repository.plans import plan
-from tests.repository.vocabulary import Catalog, put, table
+from tests.repository.vocabulary import EMPTY, Catalog, put, table
+from tests.server.serving import serving
 from tests.store.postgres_server import new_url
 
 
@@ -76,6 +77,36 @@ def test_a_repeated_request_has_the_same_answer_and_no_second_effect(repository:
     assert again == answer
     if verb != "merge":
         assert everything(repository) == done
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_a_request_that_happened_is_found(repository: Repository, verb: str) -> None:
+    """Here and by a client of a server: None would mean that nothing was written."""
+    change, _ = CHANGES[verb](Catalog(repository))
+    with serving(repository) as url, connect(f"{url}/api/v2") as client:
+        assert repository.find_request("r") is client.find_request("r") is None
+        answer = repository.submit(change, request_id="r")
+        found = repository.find_request("r")
+        assert found is not None
+        assert client.find_request("r") == found
+        # As the verb answers: what was deleted is as it was before.
+        expected = {
+            "commit": lambda: answer.reference,
+            "merge": lambda: repository.reference("main"),
+            "transplant": lambda: repository.reference("main"),
+            "settings": lambda: Reference(ReferenceType.DETACHED, "", EMPTY),
+        }.get(verb, lambda: answer)()
+        assert found.reference == expected
+
+
+@pytest.mark.parametrize("verb", ["rename", "delete"])
+def test_a_client_with_a_guard_repeats_a_request_that_happened(repository: Repository, verb: str) -> None:
+    change, _ = CHANGES[verb](Catalog(repository))
+    seen: list[object] = []
+    with serving(repository) as url, connect(f"{url}/api/v2") as client:
+        answers = [client.submit(change, request_id="r", check=seen.append) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("verb", CHANGES)
