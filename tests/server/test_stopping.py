@@ -1,0 +1,137 @@
+"""A server that is stopped while its readers are busy: what was begun is answered, and its log has no traceback."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPException
+from itertools import cycle
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from nessie_cli import CommitMeta, create
+from nessie_cli.model import ReferenceType
+from nessie_cli.repository.base import Repository
+from tests.repository.vocabulary import put, table
+from tests.server.client import EMPTY, Answer, Client
+from tests.server.client import put as put_json
+from tests.server.processes import PATIENCE, started
+from tests.server.serving import serving
+from tests.store.postgres_server import new_url
+
+READERS = 6
+ROUNDS = 2
+READS = (
+    "/api/v2/trees",
+    "/api/v2/trees/main",
+    "/api/v2/trees/main/entries?content=true",
+    "/api/v2/trees/main/history?fetch=ALL",
+    "/api/v2/trees/main/diff/dev",
+    "/api/v2/trees/main/contents/t7",
+)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(tmp_path / "store.sqlite")
+    else:
+        with new_url() as found:
+            yield found
+
+
+def fill(repository: Repository) -> None:
+    for first in range(0, 400, 50):
+        operations = [put(f"t{number}", table(number)) for number in range(first, first + 50)]
+        repository.commit("main", operations, CommitMeta(str(first)))
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.resolve("main~4").hash)
+
+
+class Reader(threading.Thread):
+    """Reads until the server is gone, and counts the answers. A writer also commits."""
+
+    def __init__(self, url: str, *, writes: bool = False) -> None:
+        super().__init__(daemon=True)
+        self.answers = 0
+        self.odd: list[Answer] = []
+        self._url = url
+        self._writes = writes
+
+    def run(self) -> None:
+        client = Client(self._url, PATIENCE)
+        try:
+            for path in cycle(READS):
+                self._note(client.get(path))
+                if self._writes:
+                    self._note(client.commit("dev", EMPTY, put_json(token_hex(8))))
+        except (OSError, HTTPException):
+            # The server has closed the connection, or takes no new ones.
+            client.close()
+
+    def _note(self, answer: Answer) -> None:
+        self.answers += 1
+        # A request that comes while the server stops may be asked to come again; none meets a fault of the server.
+        if answer.status not in (200, 503):
+            self.odd.append(answer)
+
+
+def await_answers(readers: list[Reader]) -> None:
+    while not all(reader.answers for reader in readers):
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_while_readers_are_busy(url: str, workers: int, how: signal.Signals) -> None:
+    with create(url) as repository:
+        fill(repository)
+    for number in range(ROUNDS):
+        with started("--store", url, "--workers", str(workers)) as (process, address):
+            readers = [Reader(address, writes=n == 0) for n in range(READERS)]
+            for reader in readers:
+                reader.start()
+            await_answers(readers)
+            time.sleep(0.03 * number)
+            process.send_signal(how)
+            assert process.wait(PATIENCE) == 0
+            assert process.stderr is not None
+            log = process.stderr.read()
+            for reader in readers:
+                reader.join(PATIENCE)
+                assert not reader.is_alive()
+        assert "Traceback" not in log
+        assert "apsw" not in log
+        assert "Error" not in log, log
+        assert [answer for reader in readers for answer in reader.odd] == []
+    with create(url) as repository:
+        assert list(repository.check()) == []
+
+
+def test_a_repository_that_is_closed_under_a_busy_server(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each request is answered, or asked to come again; none meets an error of the database's library."""
+    for number in range(2 * ROUNDS):
+        with create(url) as repository:
+            if number == 0:
+                fill(repository)
+            with serving(repository) as address:
+                readers = [Reader(address, writes=n == 0) for n in range(READERS)]
+                for reader in readers:
+                    reader.start()
+                await_answers(readers)
+                time.sleep(0.01 * number)
+                repository.close()
+                last = Client(address)
+                answer = last.get("/api/v2/trees/main")
+                last.close()
+                assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+            for reader in readers:
+                reader.join(PATIENCE)
+                assert not reader.is_alive()
+            assert [answer for reader in readers for answer in reader.odd] == []
+    log = "".join(capfd.readouterr())
+    assert "Traceback" not in log
+    assert "apsw" not in log
