@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from tests.repository.vocabulary import put, table
 from tests.store.postgres_server import new_url
 
 SECONDS = 3.0
-MOST_RATIO = 5
+MOST_RATIO = 3
 
 WRITER = """
 import json, sys, time
@@ -88,19 +89,15 @@ def race(url: str, pauses: list[float]) -> list[dict[str, Any]]:
     return reports
 
 
-def test_equal_processes_get_equal_shares(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_processes_get_equal_shares(url: str) -> None:
     reports = race(url, [0.002] * 4)
-    with capsys.disabled():
-        print("", reports, end="")
     commits = [report["commits"] for report in reports]
     assert max(commits) <= MOST_RATIO * min(commits)
 
 
-def test_a_slow_process_is_not_starved_by_fast_ones(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_process_is_not_starved_by_fast_ones(url: str) -> None:
     """Its draft takes as long as many commits of the others, so it loses every race that it runs without a lease."""
     slow, *fast = race(url, [0.1, 0, 0])
-    with capsys.disabled():
-        print("", slow, fast, end="")
     assert slow["most drafts"] <= FREE_TRIES + 2
     assert slow["longest"] < (FREE_TRIES + 2) * LEASE
     assert min(report["commits"] for report in fast) > slow["commits"]
