@@ -86,7 +86,8 @@ class Store(View, Protocol):
     """A backend. All methods are safe to call from several threads and processes.
 
     `commit` raises `StoreUnavailable` if nothing was written, and `OutcomeUnknown` if the store could not find out
-    whether something was; the request ids answer that later.
+    whether something was; the request ids answer that later. A store that cannot keep text with a NUL refuses it
+    (`InvalidInput`).
     """
 
     @property

@@ -22,7 +22,8 @@ from nessie_cli.errors import CommitNotFound
 from nessie_cli.kernel.forms import Kind
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.base import Store, Write
+from nessie_cli.store.base import Store
+from nessie_cli.store.records import Write
 from tests.repository.modelled_plans import Judge, ModelledPlan, Wish
 from tests.repository.test_machine import BEHAVIORS, NAMES, WISHES, thing
 

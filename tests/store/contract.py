@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import pytest
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Basis, Done, Settings, Stale, StoredObject
 from tests.store.contract_commit import CommitContract
@@ -22,7 +24,12 @@ class Boom(Exception):
 
 
 class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepContract):
-    """Inherit, and override `make_store`."""
+    """Inherit, and override `make_store`. A store that differs in what the interface leaves open says so here."""
+
+    keeps_nul: ClassVar[bool] = True
+    """Whether text may hold a NUL; otherwise it is refused."""
+    counts_changes: ClassVar[bool] = True
+    """Whether there is a change counter; otherwise it is always None."""
 
     def make_store(self, clock: Clock) -> Store:
         """An empty store of this kind."""
@@ -191,9 +198,23 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepCon
         assert store.reflog("none") == []
 
     def test_the_reflog_keeps_every_field(self, store: Store) -> None:
-        move = a_move("main", None, "1", kind="TAG", request_id="a request", message="many\nlines, 'quotes' and 👍\0")
+        move = a_move("main", None, "1", kind="TAG", request_id="a request", message="many\nlines, 'quotes' and 👍")
         write(store, a_write(moves=[move]))
         assert [row.move for row in store.reflog()] == [move]
+
+    def test_text_with_a_nul_is_kept_or_refused(self, store: Store) -> None:
+        first, second = a_move("main", None, "1"), a_move("main", "1", "2", message="a\0b")
+        write(store, a_write(moves=[first]))
+        if self.keeps_nul:
+            assert write(store, a_write(moves=[second])) == Done()
+            assert [row.move for row in store.reflog()] == [second, first]
+            return
+        for refused in (a_write(moves=[second]), a_write(settings={"a": "\0"}), a_write(moves=[a_move("\0", None, "1")])):
+            with pytest.raises(InvalidInput, match="NUL"):
+                write(store, refused)
+            assert store.request(refused.request.id) is None
+        assert [row.move for row in store.reflog()] == [first]
+        assert store.settings() == Settings()
 
     def test_the_reflog_remembers_deleted_references(self, store: Store) -> None:
         write(store, create("gone", "1"))
@@ -242,7 +263,11 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepCon
             write(store, commit("main", "elsewhere", "1"))
             seen.append(store.change_counter())
             assert store.change_counter() == seen[-1]
-        assert len(set(seen)) == len(changes) + 1
+        if self.counts_changes:
+            assert None not in seen
+            assert len(set(seen)) == len(changes) + 1
+        else:
+            assert set(seen) == {None}
 
     # -- put, closing --
 
