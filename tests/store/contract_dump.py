@@ -24,6 +24,7 @@ from tests.store.samples import (
     an_object,
     commit,
     create,
+    delete,
     id_of,
     write,
 )
@@ -166,7 +167,7 @@ class DumpContract:
             write(store, commit("main", "c19", "later"))
             write(store, a_write(moves=[a_move("v1", "c3", None, kind="TAG")], settings={"ä": "2"}))
             clock.now += 10_000
-            store.delete([id_of("v3")], int(clock.now))
+            delete(store, [id_of("v3")], int(clock.now))
             assert everything(dump) == before
         assert contents(store) != before
 
