@@ -268,7 +268,13 @@ class Repository(ABC):
         are raised. Drafts of one `submission` give new contents the same ids and answer a repeated request id.
         """
 
-    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:  # noqa: ARG002 - for implementations
+    def commit_all(
+        self,
+        plans: Sequence[Plan[Self, A]],
+        *,
+        fair: bool = True,  # noqa: ARG002 - for implementations
+        begin: Sequence[tuple[str, str]] = (),  # noqa: ARG002 - for implementations
+    ) -> list[A | Exception]:
         """Make plans and commit what they drafted; returns what each answers or raised, in order.
 
         A plan is called with this repository as it will be after the plans before it. It reads, drafts and checks, and
@@ -276,6 +282,7 @@ class Repository(ABC):
         the disk, and no answer is returned before the writes that its plan could have seen are durable. If they fail,
         their plans have an error instead: `StoreUnavailable`, nothing was written, or `OutcomeUnknown` with the request
         id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
+        `begin` may name references that plans move, each with the request id (or ""): these are read together.
 
         An embedded repository does this; a server groups the writes of its clients by itself (`InvalidInput`).
         """

@@ -322,9 +322,9 @@ class LocalRepository(Repository):
         overlay.add(draft.write)
         return self._over(overlay, draft.decoded)
 
-    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:
+    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True, begin: Sequence[tuple[str, str]] = ()) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair)
+        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair, begin=begin)
 
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`."""

@@ -48,10 +48,13 @@ def planned(draft: Draft[A]) -> Planned[A]:
 class Round:
     """Plans that are drafted on one state and committed together."""
 
-    def __init__(self, store: Store, on: Callable[[Overlay | None, DecodedObjects], Any]) -> None:
+    def __init__(self, store: Store, on: Callable[[Overlay | None, DecodedObjects], Any], begin: Sequence[tuple[str, str]] = ()) -> None:
         self._store = store
         self._on = on
         self._overlay: Overlay | None = None
+        if begin:
+            self._overlay = Overlay(store)
+            self._overlay.read_ahead(begin)
         self._decoded: dict[Id, Node | Commit] = {}
         self._newest: Draft[Any] | None = None
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
@@ -143,12 +146,13 @@ def commit_all(
     plans: Sequence[Plan[Any, A]],
     *,
     fair: bool = True,
+    begin: Sequence[tuple[str, str]] = (),
 ) -> list[A | Exception]:
     """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
 
     `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded objects that are stored
     now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
-    runs programs of the user.
+    runs programs of the user. `begin` are the references and request ids that plans begin with: read together.
     """
     answers: dict[int, Any] = {}
     waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
@@ -156,7 +160,7 @@ def commit_all(
     while waiting and tries < MOST_TRIES:
         contested = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         with _lease(store, contested if fair and tries >= FREE_TRIES else "") as lease:
-            this = Round(store, on)
+            this = Round(store, on, begin if len(waiting) > 1 else ())
             while waiting and not this.changes_settings:
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])

@@ -239,7 +239,7 @@ class Server:
         if match.route.writes:
             plan = partial(_planned, call, partial(_replied, match, headers))
             refuse = partial(failure, headers=headers, exchange=exchange)
-            reply: Reply = await self._writer.submit(Write(prepare, plan, refuse, large=large))
+            reply: Reply = await self._writer.submit(Write(prepare, plan, refuse, large=large, begin=call.begin))
             return reply
         return await self._readers.submit(partial(self._run, exchange, match, call, headers, prepare))
 

@@ -150,6 +150,12 @@ class Call:
             raise InvalidInput(f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces")
         return given[0] if given else None
 
+    @property
+    def begin(self) -> tuple[str, str] | None:
+        """The reference that the path names, and the request id or "": what the plan will look up first."""
+        name = self.segments.get("ref", "").partition("@")[0]
+        return (self.default_branch if name == "-" else name, self.request_id or "") if name else None
+
     # -- query ------------------------------------------------------------------------------------------------------------------
 
     @cached_property

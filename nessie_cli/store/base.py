@@ -81,6 +81,9 @@ class View(Protocol):
     def basis(self, name: str, request_id: str) -> Basis:
         """Returns what drafting a write begins with, in one round trip. An empty request id finds none."""
 
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+        """Returns what `basis` returns for each of several names and request ids, in one round trip."""
+
 
 class Store(View, Protocol):
     """A backend. All methods are safe to call from several threads and processes.

@@ -134,6 +134,10 @@ class MemoryStore:
         with self._lock:
             return Basis(self._references.get(name), self._settings, self._requests.get(request_id))
 
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+        """See `View`."""
+        return [self.basis(*one) for one in wanted]
+
     # -- writing --
 
     def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:

@@ -21,10 +21,18 @@ class Overlay:
         self._index: dict[bytes, list[tuple[int, bytes]]] = {}
         self._in_base: dict[bytes, bool] = {}
         self._references: dict[str, StoredReference | None] = {}
+        self._base_settings: Settings | None = None
         self._moves: list[Move] = []
         self._settings: dict[str, str | None] = {}
         self._settings_changes = 0
-        self._requests: dict[str, Request] = {}
+        self._requests: dict[str, Request | None] = {}
+
+    def read_ahead(self, wanted: Sequence[tuple[str, str]]) -> None:
+        """Read what drafts on these references, under these request ids, begin with: one round trip for all of them."""
+        for (name, request_id), found in zip(wanted, self._base.bases(wanted), strict=True):
+            self._references[name] = found.reference
+            self._requests[request_id] = found.request
+            self._base_settings = found.settings
 
     def add(self, write: Write) -> None:
         """Show a write as if it were committed."""
@@ -106,7 +114,7 @@ class Overlay:
 
     def settings(self) -> Settings:
         """See `View`."""
-        return self._with_changes(self._base.settings())
+        return self._with_changes(self._base_settings or self._base.settings())
 
     def _with_changes(self, found: Settings) -> Settings:
         if not self._settings_changes:
@@ -116,10 +124,16 @@ class Overlay:
 
     def request(self, id_: str) -> Request | None:
         """See `View`."""
-        return self._requests.get(id_) or self._base.request(id_)
+        return self._requests[id_] if id_ in self._requests else self._base.request(id_)
 
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
+        if self._base_settings is not None and name in self._references and request_id in self._requests:
+            return Basis(self._references[name], self.settings(), self._requests[request_id])
         found = self._base.basis(name, request_id)
         reference = self._references.get(name, found.reference)
-        return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id) or found.request)
+        return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id, found.request))
+
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+        """See `View`."""
+        return [self.basis(*one) for one in wanted]

@@ -247,6 +247,13 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepCon
         assert store.basis("main", first.request.id) == Basis(store.reference("main"), settings, first.request)
         assert store.basis("other", "unused") == Basis(None, settings, None)
 
+    def test_several_bases_are_in_the_order_of_what_is_wanted(self, store: Store) -> None:
+        first = create("main", "1")
+        store.commit([first, create("dev", "2"), a_write(settings={"a": "1"})])
+        wanted = [("other", ""), ("main", first.request.id), ("dev", "unused"), ("main", ""), ("\0", "\0"), ("main", "")]
+        assert store.bases(wanted) == [store.basis(*one) for one in wanted]
+        assert store.bases(wanted)[1] == Basis(store.reference("main"), Settings({"a": "1"}, 1), first.request)
+
     # -- change counter --
 
     def test_the_change_counter_differs_after_each_change_and_no_other_call(self, store: Store, clock: Clock) -> None:

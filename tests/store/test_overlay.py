@@ -12,7 +12,7 @@ from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import Done, Move, Request, Settings, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite import create_sqlite
-from tests.store.samples import COMMIT, NODE, VALUE, a_write, an_object, create, id_of, write
+from tests.store.samples import COMMIT, NODE, VALUE, a_write, an_object, commit, create, id_of, write
 
 NAMES = ("a", "a/b", "a/c", "ab", "b", "z\U0010ffff", "Ä", "👍")
 ENTRIES = (b"x", b"y", b"z")
@@ -113,6 +113,34 @@ def test_an_overlay_answers_as_the_store_after_the_writes(base: Store, seed: int
     assert base.commit(writes) == [Done()] * len(writes)
     after = list(answers(base, Random(seed), requests))
     assert before == after
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_overlay_that_reads_ahead_answers_as_one_that_does_not(base: Store, seed: int) -> None:
+    random = Random(seed)
+    for _ in range(random.randrange(5)):
+        assert write(base, random_write(random, base)) == Done()
+    overlay, ahead = Overlay(base), Overlay(base)
+    ahead.read_ahead([(name, "") for name in random.sample(NAMES, random.randrange(1, 5))] + [("none", "unused")])
+    requests = []
+    for _ in range(random.randrange(6)):
+        one = random_write(random, overlay)
+        requests.append(one.request)
+        overlay.add(one)
+        ahead.add(one)
+    assert list(answers(ahead, Random(seed), requests)) == list(answers(overlay, Random(seed), requests))
+
+
+def test_what_was_read_ahead_is_one_state(base: Store) -> None:
+    """A draft that looks a reference up again meets what it began with, whatever others have done meanwhile."""
+    write(base, create("main", "1"))
+    before = base.basis("main", "")
+    overlay = Overlay(base)
+    overlay.read_ahead([("main", "")])
+    write(base, a_write(settings={"a": "1"}))
+    assert write(base, commit("main", "1", "2")) == Done()
+    assert overlay.basis("main", "") == before
+    assert (overlay.reference("main"), overlay.settings()) == (before.reference, before.settings)
 
 
 @pytest.mark.parametrize("seed", range(10))

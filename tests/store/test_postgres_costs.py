@@ -77,6 +77,7 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
         group,
         lambda: store.commit([commit("main", "stale", "x")]),
         lambda: store.basis("main", "r"),
+        lambda: store.bases([(str(n), f"request {n}") for n in range(64)]),
         lambda: store.get([one.id for one in objects]),
         lambda: store.written_before(id_of("900"), COMMIT, 500),
         store.references,

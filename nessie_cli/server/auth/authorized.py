@@ -276,7 +276,7 @@ class AuthorizedRepository(Repository):
         """Not here: a write needs the policy, which decides on its draft."""
         raise NotAllowed("this repository is for reading")
 
-    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True) -> list[A | Exception]:  # noqa: ARG002 - as the base
+    def commit_all(self, plans: Sequence[Plan[Self, A]], **_: Any) -> list[A | Exception]:  # noqa: ARG002 - as the base
         """Not here, as `draft`."""
         raise NotAllowed("this repository is for reading")
 

@@ -28,13 +28,14 @@ class Write(NamedTuple):
     """One request that writes.
 
     `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the answer for an error.
-    A `large` one is committed alone.
+    A `large` one is committed alone. `begin` is the reference that it moves and its request id (or ""), if known.
     """
 
     prepare: Callable[[], object]
     plan: Callable[[Repository], Planned[Any]]
     refuse: Callable[[Exception], Any]
     large: bool = False
+    begin: tuple[str, str] | None = None
 
 
 class _Waiting(NamedTuple):
@@ -97,16 +98,17 @@ class Writer:
         for number, one in enumerate(group):
             if (error := _failed(one.write.prepare)) is not None:
                 refused[number] = error
-        plans = [one.write.plan for number, one in enumerate(group) if number not in refused]
-        found = iter(self._committed(plans) if plans else ())
+        writes = [one.write for number, one in enumerate(group) if number not in refused]
+        found = iter(self._committed(writes) if writes else ())
         return [_outcome(one, refused[number] if number in refused else next(found)) for number, one in enumerate(group)]
 
-    def _committed(self, plans: list[Callable[[Repository], Planned[Any]]]) -> list[Any]:
+    def _committed(self, writes: list[Write]) -> list[Any]:
         """What each plan has answered or raised; everything that they drafted is durable."""
+        begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
-            return self._repository.commit_all(plans)
+            return self._repository.commit_all([one.plan for one in writes], begin=begin)
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
-            return [error] * len(plans)
+            return [error] * len(writes)
 
 
 def _groups(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:

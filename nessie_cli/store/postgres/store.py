@@ -20,7 +20,7 @@ from nessie_cli.store.postgres.commit import REFRESH_AFTER, Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
-from nessie_cli.store.postgres.parameters import Blobs
+from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
 from nessie_cli.store.postgres.rows import (
     PackedObjects,
@@ -75,9 +75,11 @@ _REQUEST = "SELECT id, caller, digest, result, time FROM requests WHERE id = %s"
 _SETTINGS = """settings_version,
     ARRAY(SELECT name FROM settings ORDER BY name), ARRAY(SELECT value FROM settings ORDER BY name)"""
 _ALL_SETTINGS = f"SELECT {_SETTINGS} FROM store"  # noqa: S608 - fixed texts
-_BASIS = f"""SELECT {_SETTINGS},
+_BASES = f"""SELECT {_SETTINGS},
         r.name, r.kind, r.target, q.id, q.caller, q.digest, q.result, q.time
-    FROM store LEFT JOIN refs r ON r.name = %s LEFT JOIN requests q ON q.id = %s"""  # noqa: S608 - fixed texts
+    FROM store CROSS JOIN unnest(%s, %s) WITH ORDINALITY AS wanted (name, request, n)
+    LEFT JOIN refs r ON r.name = wanted.name LEFT JOIN requests q ON q.id = wanted.request
+    ORDER BY wanted.n"""  # noqa: S608 - fixed texts
 
 
 def open_postgres(
@@ -276,10 +278,15 @@ class PostgresStore:
 
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
+        return self.bases([(name, request_id)])[0]
+
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+        """See `View`."""
         # NULL is equal to nothing.
-        values = [text if is_storable(text) else None for text in (name, request_id)]
-        row = self._rows(_BASIS, values)[0]
-        return Basis(a_reference(row[3:6]), _settings(row), a_request(row[6:]))
+        names, ids = (Texts(text if is_storable(text) else None for text in texts) for texts in zip(*wanted, strict=True))
+        rows = self._rows(_BASES, (names, ids))
+        settings = _settings(rows[0])
+        return [Basis(a_reference(row[3:6]), settings, a_request(row[6:])) for row in rows]
 
     # -- writing --
 

@@ -1,0 +1,45 @@
+"""How often a group of writes asks PostgreSQL: once to draft all of them, once to commit them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nessie_cli import connect, create
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Put, ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import Commit
+from nessie_cli.repository.writing import Planned, planned
+from tests.repository.vocabulary import table
+from tests.store.postgres_server import new_url, shared_server
+from tests.store.test_postgres_costs import Counter
+
+BRANCHES = 8
+
+
+def test_a_group_of_commits_is_two_round_trips() -> None:
+    server = shared_server()
+    with new_url() as url:
+        create(url).close()
+        counter = Counter(server.port)
+        with connect(url.replace(f":{server.port}/", f":{counter.port}/")) as repository:
+            root = repository.reference("main").hash
+            for number in range(BRANCHES):
+                repository.create_reference(ReferenceType.BRANCH, f"b{number}", root)
+            # psycopg prepares a statement when it is run for the sixth time.
+            for version in range(8):
+                before = counter.answers
+                assert _commit_all(repository, version) == [True] * BRANCHES * 2
+            assert counter.answers == before + 2
+        counter.close()
+
+
+def _commit_all(repository: Repository, version: int) -> list[bool]:
+    names = [f"b{number % BRANCHES}" for number in range(BRANCHES * 2)]
+    plans = [partial(_plan, name, number, version) for number, name in enumerate(names)]
+    begin = [(name, "") for name in dict.fromkeys(names)]
+    return [answer.applied for answer in repository.commit_all(plans, begin=begin)]
+
+
+def _plan(name: str, number: int, version: int, at: Repository) -> Planned[CommitResult]:
+    operation = Put(ContentKey((f"t{number}v{version}",)), table(version))
+    return planned(at.draft(Commit(name, [operation], CommitMeta("load"))))
