@@ -27,7 +27,7 @@ class Group:
         self.running = threading.Event()
         self.go_on = threading.Event()
 
-    def commit_all(self, plans, *, begin=()):
+    def commit_all(self, plans, **_):
         self.sizes.append(len(plans))
         return [outcome(plan) for plan in plans]
 
