@@ -255,8 +255,13 @@ class Repository(ABC):
         return None
 
     def version(self) -> Hashable | None:
-        """A value that changes with every write of any process, or None if it is unavailable. Never waits; for one thread."""
+        """A value that changes with every write of any process, or None if it is unavailable. For one thread at a time."""
         return None
+
+    @property
+    def version_waits(self) -> bool:
+        """Whether `version` waits for a database server. Otherwise it costs microseconds."""
+        return False
 
     # -- writing: one way --
 
@@ -270,7 +275,7 @@ class Repository(ABC):
 
     def commit_all(
         self,
-        plans: Sequence[Plan[Self, A]],
+        plans: Sequence[Plan[Self, A]],  # noqa: ARG002 - for implementations
         *,
         fair: bool = True,  # noqa: ARG002 - for implementations
         begin: Sequence[tuple[str, str]] = (),  # noqa: ARG002 - for implementations

@@ -390,6 +390,11 @@ class LocalRepository(Repository):
         """See `Repository`."""
         return self._store.change_counter()
 
+    @property
+    def version_waits(self) -> bool:
+        """See `Repository`."""
+        return self._store.remote
+
     def close(self) -> None:
         """See `Repository`."""
         self._store.close()

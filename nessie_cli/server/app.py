@@ -40,7 +40,7 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.runtime.access_log import AccessLog
-from nessie_cli.server.runtime.answers import Answers
+from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Write, Writer
@@ -103,6 +103,7 @@ class Server:
         self.tls = parts.tls
         self._log = parts.log
         self._answers = Answers(catalog.repository)
+        self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = Readers(READERS)
         self._unpackers = Readers(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
@@ -110,8 +111,9 @@ class Server:
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
         self._writer.close()
-        for threads in (self._unpackers, self._readers):
-            threads.close()
+        for threads in (self._unpackers, self._readers, self._versions):
+            if threads is not None:
+                threads.close()
         if self._log is not None:
             self._log.close()
 
@@ -249,7 +251,9 @@ class Server:
         catalog, callers = seen
         wanted: Hashable = None
         version = None
-        if match.route.lasts and (version := self._answers.version()) is not None:
+        if match.route.lasts:
+            version = self._answers.version() if self._versions is None else await self._versions.ask()
+        if version is not None:
             wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), header(headers, _OURS), callers)
             if (known := self._answers.find(wanted, version)) is not None:
                 return known

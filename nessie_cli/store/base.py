@@ -93,6 +93,9 @@ class Store(View, Protocol):
     (`InvalidInput`).
     """
 
+    remote: bool
+    """Whether a call takes a round trip to a database server."""
+
     @property
     def url(self) -> str:
         """The URL that opens this store again, without secrets."""
@@ -141,7 +144,8 @@ class Store(View, Protocol):
     def change_counter(self) -> Hashable | None:
         """Returns a value that differs once anything has been written, or None if it is unavailable.
 
-        Costs microseconds and never waits; call it from one thread only.
+        Costs microseconds and never waits, unless the store is `remote`: then it costs a round trip. Call it from one
+        thread at a time.
         """
 
     def close(self) -> None:

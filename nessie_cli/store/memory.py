@@ -39,6 +39,7 @@ class MemoryStore:
     """A `Store` in memory. `clock` returns seconds since 1970."""
 
     url = "memory:"
+    remote = False
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

@@ -101,6 +101,8 @@ def create_sqlite(path: str, *, clock: Callable[[], float] = time.time, patience
 class SQLiteStore:
     """A `Store` in one SQLite file, opened by `open_sqlite` or `create_sqlite`. Each thread has its own connection."""
 
+    remote = False
+
     def __init__(self, path: str, session: Session, clock: Callable[[], float], patience: float) -> None:
         # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
         self._path = path

@@ -1,5 +1,8 @@
 """Answers that are kept: never older than the store, whoever has written."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
 import pytest
 
 from nessie_cli import create
@@ -8,6 +11,8 @@ from nessie_cli.server.http import Reply
 from nessie_cli.server.runtime.answers import Answers
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.serving import serving
+from tests.store.postgres_server import new_url, shared_server
+from tests.store.test_postgres_costs import Counter
 
 
 @pytest.fixture
@@ -24,8 +29,32 @@ def test_a_read_after_an_acknowledged_write_sees_it(client):
             assert len(client.get("/api/v2/trees/main/entries").body["entries"]) == number + 1
 
 
-def test_a_write_of_another_process_or_connection_is_seen_at_once(path):
-    with create(path) as repository, create(path) as other, serving(repository) as url:
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request, path):
+    """The URL of a store that several repositories may open at once."""
+    with new_url() if request.param == "postgres" else nullcontext(f"sqlite:///{path}") as url:
+        yield url
+
+
+def test_a_known_answer_costs_one_round_trip_to_the_database():
+    server = shared_server()
+    with new_url() as url:
+        counter = Counter(server.port)
+        with create(url.replace(f":{server.port}/", f":{counter.port}/")) as repository, serving(repository) as served:
+            client = Client(served)
+            client.commit("main", EMPTY, put("a"))
+            costs = []
+            for _ in range(50):
+                before = counter.answers
+                assert client.get("/api/v2/trees/main/contents/a").status == 200
+                costs.append(counter.answers - before)
+        counter.close()
+    # The database server may write something of its own in between.
+    assert costs.count(1) > 40, costs
+
+
+def test_a_write_of_another_process_or_connection_is_seen_at_once(shared):
+    with create(shared) as repository, create(shared) as other, serving(repository) as url:
         client = Client(url)
         client.commit("main", EMPTY, put("a"))
         for _ in range(2):
@@ -46,6 +75,34 @@ def test_one_path_has_answers_for_each_kind_of_client(client):
     assert again.raw == plain.raw
     assert again.headers["x-request-id"] != plain.headers["x-request-id"]
     assert client.send("HEAD", "/api/v2/trees/main/entries").headers["content-length"] == str(len(plain.raw))
+
+
+def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
+    """Readers and a writer at the same time: what the writer was told is in the next answer of the other server."""
+    with create(shared) as one, create(shared) as two, serving(one) as first, serving(two) as second:
+        head = Client(first).commit("main", EMPTY, put("t")).body["targetBranch"]["hash"]
+        acknowledged = [0]
+
+        def read(url):
+            client = Client(url)
+            for _ in range(150):
+                before = acknowledged[0]
+                found = client.get("/api/v2/trees/main/contents/t").body["content"]["snapshotId"]
+                assert found >= before
+            return True
+
+        with ThreadPoolExecutor(8) as threads:
+            readers = [threads.submit(read, (first, second)[number % 2]) for number in range(8)]
+            writer = Client(first)
+            known = writer.get("/api/v2/trees/main/contents/t").body["content"]
+            number = 0
+            while not all(reader.done() for reader in readers):
+                number += 1
+                answer = writer.commit("main", head, put("t", content=known | {"snapshotId": number}))
+                head = answer.body["targetBranch"]["hash"]
+                acknowledged[0] = number
+            assert all(reader.result() for reader in readers)
+        assert number > 1
 
 
 class Counting:

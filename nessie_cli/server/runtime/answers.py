@@ -6,16 +6,56 @@ that changes once in a while. Whether it has changed is asked each time: nothing
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable
 
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.http import Reply
+from nessie_cli.server.runtime.readers import Readers
 
 MOST_BYTES = 64 << 20
 """Bytes of answers that are kept in all."""
 MOST_OF_ONE = 256 << 10
 """An answer of more bytes is not kept: who reads whole catalogs does not read them twice."""
 _OVERHEAD = 500
+
+
+class Versions:
+    """The version of a store that is asked over a network: on a thread of its own, once for all requests that wait.
+
+    A request never gets a version that was asked for before it came: it would miss what its client was told meanwhile.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._thread = Readers(1, name="version")
+        self._waiting: list[asyncio.Future[Hashable | None]] = []
+        self._asked: list[asyncio.Future[Hashable | None]] = []
+
+    def ask(self) -> asyncio.Future[Hashable | None]:
+        """The version, None if it is unavailable; to be called on the event loop."""
+        future: asyncio.Future[Hashable | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        if not self._asked:
+            self._send()
+        return future
+
+    def _send(self) -> None:
+        self._asked, self._waiting = self._waiting, []
+        self._thread.submit(self._repository.version).add_done_callback(self._answer)
+
+    def _answer(self, found: asyncio.Future[Hashable | None]) -> None:
+        asked, self._asked = self._asked, []
+        version = None if found.cancelled() or found.exception() is not None else found.result()
+        for future in asked:
+            if not future.done():
+                future.set_result(version)
+        if self._waiting:
+            self._send()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._thread.close()
 
 
 class Answers:

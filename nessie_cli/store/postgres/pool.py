@@ -46,13 +46,14 @@ class Pool:
     """Up to `location.pool_size` connections, of which some are kept free for reading.
 
     A commit may wait for the holder of a lease, and that one has to read: if commits took all
-    connections, the two would wait for each other.
+    connections, the two would wait for each other. `opened` counts the connections that were ever opened.
     """
 
     def __init__(self, location: Location, patience: float) -> None:
         self.location = location
         self.patience = patience
         self.closed = False
+        self.opened = 0
         self._for_writing = location.pool_size - max(1, location.pool_size // 4)
         self._reset()
         _pools.add(self)
@@ -87,6 +88,8 @@ class Pool:
         except BaseException:
             connection.close()
             raise
+        with self._changed:
+            self.opened += 1
         return connection
 
     @contextmanager

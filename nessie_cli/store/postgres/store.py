@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.base import Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.postgres.commit import REFRESH_AFTER, Committer
@@ -68,6 +69,7 @@ _COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMA
 _COPY_ENTRIES = "COPY staged_entries (id, entry) FROM STDIN (FORMAT BINARY)"
 _LOAD = "SELECT load_1(%s, %s)"
 _PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
+_SNAPSHOT = "SELECT pg_current_snapshot()::text"
 _REFERENCE = "SELECT name, kind, target FROM refs WHERE name = %s"
 _REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id
     FROM reflog WHERE number < %s"""
@@ -141,6 +143,8 @@ def _open(
 
 class PostgresStore:
     """A `Store` in a PostgreSQL schema, opened by `open_postgres` or `create_postgres`."""
+
+    remote = True
 
     def __init__(self, pool: Pool, clock: Callable[[], float]) -> None:
         self._pool = pool
@@ -315,8 +319,18 @@ class PostgresStore:
 
         load(self._pool, dump, int(self._clock()), progress)
 
-    def change_counter(self) -> None:
-        """Returns None: finding out takes a round trip."""
+    def change_counter(self) -> tuple[int, str] | None:
+        """See `Store`. Equal snapshots see the same transactions, whatever else the database server is used for.
+
+        The number of connections opened so far tells a server that has lost transactions, because it was restored or
+        a standby has taken over, from the one before.
+        """
+        opened = self._pool.opened
+        try:
+            [(snapshot,)] = self._rows(_SNAPSHOT)
+        except StoreUnavailable:
+            return None
+        return (opened, snapshot) if opened == self._pool.opened else None
 
     def close(self) -> None:
         """See `Store`."""
