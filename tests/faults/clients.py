@@ -155,7 +155,10 @@ class Client:
         return answer
 
     def _resolve(self, id_: str, change: Change) -> object | None:
-        """Submit the change again under its id, through any repository. A refusal resolves nothing: the first may still come."""
+        """Submit the change again under its id, through any repository.
+
+        Only that it was done is certain: after a refusal, or a merge of nothing, the first submission may still come.
+        """
         for _ in range(5):
             with suppress(StoreUnavailable):
                 try:
@@ -163,6 +166,8 @@ class Client:
                 except NessieError as refused:
                     if isinstance(refused, StoreUnavailable):
                         raise
+                    return None
+                if isinstance(answer, MergeResult) and not answer.applied:
                     return None
                 self.resolved += 1
                 return answer
