@@ -39,11 +39,13 @@ class Heap:
         return Objects(self._fetch, Decoded())
 
     def keep(self, objects: Objects) -> None:
-        """Store what a draft added."""
+        """Store what a draft added. Its reader finds it in its cache from now on, as that of a repository does."""
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
         self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.index_terms.get(id_, ())]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
-        objects.pending = {}
+        for id_, decoded in objects.added.items():
+            objects._cache.put(id_, decoded)
+        objects.pending, objects._added = {}, {}
 
     def find_indexed(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """As a store does it."""
