@@ -78,6 +78,12 @@ class StoreNotFound(NotFound):
     code = "STORE_NOT_FOUND"
 
 
+class FileNotFound(NotFound):
+    """There is no file of this name."""
+
+    code = "FILE_NOT_FOUND"
+
+
 class SettingNotFound(NotFound):
     """A setting has no value."""
 

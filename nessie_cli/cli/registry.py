@@ -133,7 +133,7 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
         "store_maintain",
         "store_maintain",
         "Delete unreachable objects, expired reflog entries and request ids.",
-        CARE,
+        UPKEEP,
     ),
 }
 

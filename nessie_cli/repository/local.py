@@ -380,7 +380,7 @@ class LocalRepository(Repository):
 
         chosen = GRACE if grace is None else grace
         if chosen < SHORTEST_GRACE:
-            raise InvalidInput(f"grace period {chosen}: is shorter than {SHORTEST_GRACE}")
+            raise InvalidInput("the grace period is too short; the shortest is 2h")
         limits = expiry(self._view.settings().values)
         report = maintain(self._store, limits, self._at.clock(), chosen, dry_run=dry_run, full=full, progress=self._at.progress)
         self._snapshot.cache.clear()

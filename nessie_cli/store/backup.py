@@ -1,14 +1,14 @@
 """Backups: a store as one SQLite file, which is a store itself."""
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
-# ruff: noqa: PTH100
+# ruff: noqa: PTH100, PTH110
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
 
-from nessie_cli.errors import FileExists
+from nessie_cli.errors import FileExists, FileNotFound
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Counts
@@ -39,8 +39,10 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
 def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts:
     """Loads a SQLite store into a store of any kind, which is empty or does not exist yet.
 
-    Raises what `Store.load`, `create_store` and `open_sqlite` raise.
+    Raises `FileNotFound`, and what `Store.load`, `create_store` and `open_sqlite` raise.
     """
+    if not os.path.exists(path):
+        raise FileNotFound(f"{path}: there is no such file", path)
     with closing(open_sqlite(path)) as backup, backup.dump() as dump:
         with closing(create_store(url)) as store:
             store.load(dump, progress)

@@ -136,7 +136,7 @@ def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(catalog: Ca
     repository.maintain()
     assert repository.find_request("one") is None
     assert repository.find_request("two") is not None
-    with pytest.raises(InvalidInput, match="shorter than 2:00:00"):
+    with pytest.raises(InvalidInput, match="the shortest is 2h"):
         repository.maintain(grace=timedelta(hours=1))
 
 

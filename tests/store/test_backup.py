@@ -19,7 +19,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, Repository, connect, create
-from nessie_cli.errors import DamagedObject, FileExists, InvalidInput, StoreNotEmpty, StoreNotFound, StoreUnavailable
+from nessie_cli.errors import DamagedObject, FileExists, FileNotFound, InvalidInput, StoreNotEmpty, StoreNotFound, StoreUnavailable
 from nessie_cli.model import Delete, ReferenceType
 from nessie_cli.store.backup import back_up, load_backup
 from nessie_cli.store.opening import create_store, open_store
@@ -186,7 +186,7 @@ def test_a_folder_that_is_missing_is_named(places: Places) -> None:
 
 def test_a_backup_that_is_missing_makes_no_store(places: Places) -> None:
     url = places.url("sqlite")
-    with pytest.raises(StoreNotFound):
+    with pytest.raises(FileNotFound):
         load_backup(places.file(), url)
     with pytest.raises(StoreNotFound):
         open_store(url)
