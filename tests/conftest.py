@@ -2,6 +2,7 @@
 
 import signal
 
+import apsw
 import pytest
 
 # The contracts are asserted from modules that pytest does not collect: have it explain their assertions as well. Here, since tests of several
@@ -10,9 +11,14 @@ pytest.register_assert_rewrite("tests.history", "tests.repository", "tests.store
 
 from hypothesis import HealthCheck, settings  # noqa: E402 - see above
 
+from nessie_cli.store.sqlite_pages import VFS, load_page_checks  # noqa: E402 - see above
 from tests.environment import pin  # noqa: E402
 
 pin()
+
+# Tests that look into a store file or change it keep the check sums of its pages right.
+load_page_checks()
+apsw.set_default_vfs(VFS)
 
 # A run in the background of a script is started with interrupts ignored, and so would be every program that a test starts and interrupts.
 for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):

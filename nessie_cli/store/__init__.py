@@ -1,4 +1,4 @@
 """Backends: opaque immutable objects by id, references by compare-and-swap."""
 
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 """The format version that this program writes. A store of a newer one is refused, one of an older one is migrated when it is opened."""

@@ -27,7 +27,7 @@ from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
 from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite_errors import failure, reason
+from nessie_cli.store.sqlite_errors import failure, is_damaged_page, reason
 from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite_rows import (
     BASIS,
@@ -410,7 +410,7 @@ class SQLiteStore:
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
         """The error of ours for one of SQLite's; `_CommitFailed` if the disk failed during the final COMMIT."""
-        if session.committing and isinstance(error, apsw.IOError):
+        if session.committing and isinstance(error, apsw.IOError) and not is_damaged_page(error):
             return _CommitFailed(str(self._failure(error)))
         return self._failure(error)
 

@@ -22,7 +22,9 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeErro
 def failure(path: str, error: Exception) -> StoreUnavailable:
     """Returns the error to raise for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):
-        return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a copy")
+        return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a backup")
+    if is_damaged_page(error):
+        return DamagedObject(f"store {path}: the file is damaged (the check sum of a page is wrong); restore it from a backup")
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
         # The first that a full disk has no room for is the file that readers and writers share.
         return StoreUnavailable(f"store {path}: the disk is full, nothing was written; make room and try again")
@@ -30,6 +32,11 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
         if isinstance(error, kinds):
             return StoreUnavailable(f"store {path}: {meaning}")
     return StoreUnavailable(f"store {path}: {reason(error)}")
+
+
+def is_damaged_page(error: Exception) -> bool:
+    """Returns whether a page of the file fails its check sum."""
+    return isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA
 
 
 def reason(error: Exception) -> str:

@@ -15,17 +15,18 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
+from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.codec import resealed, row_check
 from nessie_cli.store.records import STORE_FORMAT
 from nessie_cli.store.sqlite_errors import failure
+from nessie_cli.store.sqlite_pages import VFS, has_page_checks, load_page_checks, request_page_checks
 from nessie_cli.store.sqlite_session import Session, connect
 
 APPLICATION_ID = 0x6E657373
 """`ness` in ASCII: the mark of our files."""
 
 Migrations = Mapping[int, Callable[[apsw.Cursor], object]]
-"""For each older format the step to the next one. Steps run in one transaction; they must not end it."""
+"""For each older format the step to the next one. Steps run in a transaction; they must not end it."""
 
 
 # 4096 against 8192 bytes per page, 20,000 commits of 2.6 KB: 3.8 against 3.5 KB per commit, 0.16 against 0.22 ms.
@@ -96,7 +97,14 @@ _COPY_FORMAT_1 = (
     SELECT name, value, 1, row_check(name, value, 1) FROM settings_1""",
 )
 
-MIGRATIONS: Migrations = {1: _from_format_1}
+
+def _from_format_2(cursor: apsw.Cursor) -> None:
+    """The pages have got their check sums before, see `_migrate`."""
+
+
+MIGRATIONS: Migrations = {1: _from_format_1, 2: _from_format_2}
+_WITH_PAGE_CHECKS = 3
+"""The first format whose pages carry check sums."""
 
 
 def create_file(path: str) -> None:
@@ -145,8 +153,10 @@ def _fill(path: str) -> None:
 
 
 def _run(path: str, statements: str) -> None:
-    connection = apsw.Connection(path)
+    load_page_checks()
+    connection = apsw.Connection(path, vfs=VFS)
     try:
+        request_page_checks(connection)
         # fetchall: apsw runs a statement only when the rows of the one before have been taken.
         connection.execute(statements).fetchall()
     finally:
@@ -189,34 +199,47 @@ def open_session(path: str, patience: float, format_: int, migrations: Migration
         _check(session, path, format_, migrations)
     except (apsw.NotADBError, apsw.SQLError) as error:
         session.close()
-        raise UnsupportedFormat(f"store {path}: this file is no nessie store") from error
+        raise UnsupportedFormat(f"store {path}: this file is not a nessie store") from error
     except apsw.Error as error:
         session.close()
         raise failure(path, error) from error
     except BaseException:
         session.close()
         raise
-    return session
+    # After a migration: whether the pages have check sums is noticed when a file is opened.
+    return session if session.connection is not None else connect(path, patience)
 
 
 def _check(session: Session, path: str, format_: int, migrations: Migrations) -> None:
     if session.number("application_id") != APPLICATION_ID:
-        raise UnsupportedFormat(f"store {path}: this file is no nessie store")
+        raise UnsupportedFormat(f"store {path}: this file is not a nessie store")
     found = session.number("user_version")
-    if found == format_:
-        return
     if found > format_:
         raise UnsupportedFormat(f"store {path}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli")
-    if session.read_only:
-        raise UnsupportedFormat(f"store {path}: has the older format {found} and cannot be migrated to {format_}, it is read-only")
-    _migrate(session, path, format_, migrations)
+    if found < format_:
+        if session.read_only:
+            raise UnsupportedFormat(f"store {path}: has the older format {found} and cannot be migrated to {format_}, it is read-only")
+        _migrate(session, path, format_, migrations)
+        session.close()
+    elif session.connection is not None and not has_page_checks(session.connection):
+        raise DamagedObject(f"store {path}: the file is damaged (its pages carry no check sums); restore it from a backup")
 
 
 def _migrate(session: Session, path: str, format_: int, migrations: Migrations) -> None:
+    _take_steps(session, path, min(format_, _WITH_PAGE_CHECKS - 1), migrations)
+    if format_ >= _WITH_PAGE_CHECKS and session.connection is not None and not has_page_checks(session.connection):
+        # No transaction can do this. Programs of format 1 can no longer write to the file.
+        request_page_checks(session.connection)
+        session.cursor.execute("VACUUM").fetchall()
+    _take_steps(session, path, format_, migrations)
+
+
+def _take_steps(session: Session, path: str, format_: int, migrations: Migrations) -> None:
+    """Migrate in one transaction."""
     with session as cursor:
         # Another process may have done it, wholly or in part, while this one waited for the lock.
         for found in range(session.number("user_version"), format_):
             if found not in migrations:
-                raise UnsupportedFormat(f"store {path}: has the unknown format {found}; restore it from a copy")
+                raise UnsupportedFormat(f"store {path}: has the unknown format {found}; restore it from a backup")
             migrations[found](cursor)
             cursor.execute(f"PRAGMA user_version = {found + 1}")

@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from nessie_cli import CommitMeta, Delete, Put, Repository, create
 from nessie_cli.model import NO_ANCESTOR, UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Operation, ReferenceType
 from nessie_cli.model import UnknownContent as Unknown
 from tests.json import heap
+from tests.store.raw import raw
 
 BEGIN = 1_735_689_600_000_000
 """2025-01-01T00:00:00Z in microseconds: long ago, so that what a command line writes is later."""
@@ -141,19 +141,17 @@ def _foreign_file(folder: Path) -> None:
 
 
 def _newer_format(folder: Path) -> None:
-    with sqlite3.connect(folder / STORE) as connection:
+    with raw(folder / STORE) as connection:
         connection.execute("PRAGMA user_version = 999")
-    connection.close()
 
 
 def _damaged(folder: Path) -> None:
     """The newest commit of `main` has other bytes than its id says."""
-    with sqlite3.connect(folder / STORE) as connection:
+    with raw(folder / STORE) as connection:
         connection.execute(
             "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = (SELECT target FROM refs WHERE name = 'main')"
         )
-        assert connection.execute("SELECT changes()").fetchone() == (1,)
-    connection.close()
+        assert connection.changes() == 1
 
 
 def _store_is_a_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,11 +130,10 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
         repository.create_reference(ReferenceType.BRANCH, "wide", repository.reference("main").hash)
         repository.commit("wide", (Put(key, UDF(sql_text=f"select {n}")) for n, key in enumerate(_keys(KEYS))), CommitMeta("many"))
         last = next(entry for entry in repository.entries("wide") if entry.key.elements == (f"t{KEYS - 1:06}",)).value_hash
-    with sqlite3.connect(path) as connection:
+    with raw(path) as connection:
         for broken in (first, last):
             connection.execute("UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = ?", (bytes.fromhex(broken),))
-            assert connection.execute("SELECT changes()").fetchone() == (1,)
-    connection.close()
+            assert connection.changes() == 1
     return Nessie(folder, folder, None)
 
 

@@ -204,7 +204,7 @@ def test_many_processes_create_one_store(postgres_url: str) -> None:
 def test_a_schema_with_other_tables_is_left_alone(postgres_url: str, server: PostgresServer) -> None:
     with server.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema_of(postgres_url)} CREATE TABLE other (a int)")
-    with pytest.raises(UnsupportedFormat, match="holds no nessie store"):
+    with pytest.raises(UnsupportedFormat, match="does not hold a nessie store"):
         open_postgres(postgres_url)
     with pytest.raises(UnsupportedFormat, match="other tables"):
         create_postgres(postgres_url)
@@ -214,7 +214,7 @@ def test_a_foreign_table_of_the_same_name_is_no_store(postgres_url: str, server:
     with server.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema_of(postgres_url)} CREATE TABLE store (a int)")
     for make in (open_postgres, create_postgres):
-        with pytest.raises(UnsupportedFormat, match="holds no nessie store"):
+        with pytest.raises(UnsupportedFormat, match="does not hold a nessie store"):
             make(postgres_url)
 
 

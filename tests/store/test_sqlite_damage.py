@@ -156,7 +156,7 @@ def test_a_changed_field_of_any_row_is_found(filled: str, table: str, column: st
             read()
         except DamagedObject as error:
             assert f"store {filled}: the file is damaged (table {table}, row " in str(error)  # noqa: PT017
-            assert "its check sum is wrong); restore it from a copy" in str(error)  # noqa: PT017
+            assert "its check sum is wrong); restore it from a backup" in str(error)  # noqa: PT017
             found.add(place)
     assert found == READ_BY[table]
     store.close()

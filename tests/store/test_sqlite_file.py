@@ -60,7 +60,7 @@ def test_no_folder_to_create_in(tmp_path: Path) -> None:
 def test_creating_over_what_is_no_store_leaves_it_alone(tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("text", b"precious words\n" * 100)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(UnsupportedFormat, match=f"{name}: this file is no nessie store"):
+        with pytest.raises(UnsupportedFormat, match=f"{name}: this file is not a nessie store"):
             create_sqlite(str(tmp_path / name))
         assert (tmp_path / name).read_bytes() == content
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty", "text"]
@@ -78,7 +78,7 @@ def test_another_programs_sqlite_file_is_refused_and_not_changed(path: str) -> N
     connection.close()
     before = Path(path).read_bytes()
     for make in (open_sqlite, create_sqlite):
-        with pytest.raises(UnsupportedFormat, match=r"store\.sqlite: this file is no nessie store"):
+        with pytest.raises(UnsupportedFormat, match=r"store\.sqlite: this file is not a nessie store"):
             make(path)
     assert Path(path).read_bytes() == before
     assert names(path) == ["store.sqlite"]
@@ -87,7 +87,7 @@ def test_another_programs_sqlite_file_is_refused_and_not_changed(path: str) -> N
 @pytest.mark.parametrize("content", [b"\0" * 5000, b"SQLite format 3\0" + b"\xff" * 5000, b"SQLite format 3\0", b"{}", os.urandom(9000)])
 def test_garbage_is_no_store(path: str, content: bytes) -> None:
     Path(path).write_bytes(content)
-    with pytest.raises(UnsupportedFormat, match="this file is no nessie store"):
+    with pytest.raises(UnsupportedFormat, match="this file is not a nessie store"):
         open_sqlite(path)
 
 
@@ -100,7 +100,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
     change(filled, "DROP TABLE reflog")
     store = open_sqlite(filled)
-    with pytest.raises(DamagedObject, match=r"the file is damaged \(no such table: reflog\); restore it from a copy"):
+    with pytest.raises(DamagedObject, match=r"the file is damaged \(no such table: reflog\); restore it from a backup"):
         store.reflog()
     with pytest.raises(DamagedObject):
         write(store, commit("main", "1", "2"))
@@ -173,5 +173,5 @@ def test_many_can_migrate_at_once(filled: str) -> None:
 def test_a_format_that_never_was_is_refused(filled: str) -> None:
     for found in (0, -3):
         change(filled, f"PRAGMA user_version = {found}")
-        with pytest.raises(UnsupportedFormat, match=f"has the unknown format {found}; restore it from a copy"):
+        with pytest.raises(UnsupportedFormat, match=f"has the unknown format {found}; restore it from a backup"):
             open_sqlite(filled)

@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
+from nessie_cli.store.records import STORE_FORMAT
 from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import an_object, commit, create, delete, id_of, write
 
@@ -114,8 +115,8 @@ def test_what_may_not_be_read(shared: Path) -> None:
 def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
     as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(UnsupportedFormat, match="has the older format 2 and cannot be migrated to 3, it is read-only"):
-        open_sqlite(str(shared / "store.sqlite"), format_=3, migrations={2: add_column})
+    with pytest.raises(UnsupportedFormat, match=f"has the older format {STORE_FORMAT} and cannot be migrated to {STORE_FORMAT + 1}, it is read-only"):
+        open_sqlite(str(shared / "store.sqlite"), format_=STORE_FORMAT + 1, migrations={STORE_FORMAT: add_column})
 
 
 def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:

@@ -16,7 +16,12 @@ from nessie_cli.store.records import STORE_FORMAT
 Migrations = Mapping[int, Callable[[Connection], object]]
 """For each older format the step to the next one. Steps run in one transaction and must not end it."""
 
-MIGRATIONS: Migrations = {}
+
+def _from_format_2(_: Connection) -> None:
+    """Nothing differs here: format 3 is about pages of SQLite."""
+
+
+MIGRATIONS: Migrations = {2: _from_format_2}
 
 OLDEST_SERVER = 140000
 """PostgreSQL 14: the first one with `idle_session_timeout`, by which a lease ends."""
@@ -65,14 +70,14 @@ def _format(connection: Connection, location: Location) -> int:
     schema, url = location.schema, location.url
     if not _has_table(connection, schema):
         if _exists(connection, schema) and not _is_empty(connection, schema):
-            raise UnsupportedFormat(f"store {url}: schema {schema} holds no nessie store")
+            raise UnsupportedFormat(f"store {url}: schema {schema} does not hold a nessie store")
         raise StoreNotFound(f"store {url}: there is no store in schema {schema}", url)
     try:
         rows = connection.execute("SELECT format FROM store").fetchall()
     except psycopg.errors.UndefinedColumn:
         rows = []
     if not rows:
-        raise UnsupportedFormat(f"store {url}: schema {schema} holds no nessie store")
+        raise UnsupportedFormat(f"store {url}: schema {schema} does not hold a nessie store")
     return int(rows[0][0])
 
 
@@ -85,7 +90,7 @@ def _migrate(connection: Connection, location: Location, format_: int, migration
             raise UnsupportedFormat(f"store {location.url}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli")
         for step in range(found, format_):
             if step not in migrations:
-                raise UnsupportedFormat(f"store {location.url}: has the unknown format {step}; restore it from a copy")
+                raise UnsupportedFormat(f"store {location.url}: has the unknown format {step}; restore it from a backup")
             migrations[step](connection)
             connection.execute("UPDATE store SET format = %s", (step + 1,))
 
