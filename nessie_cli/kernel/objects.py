@@ -118,6 +118,16 @@ class Objects:
             return False
         return bool(raw)
 
+    def read_nodes_before(self, id_: Id, limit: int) -> None:
+        """Read a node and some that were written before it, so that they are known; nothing if the store has no faster way for that."""
+        if self._cache.get(id_) is not None or self._written_before is None:
+            return
+        raw = self._written_before(id_, Kind.NODE, limit)
+        self.node_reads += len(raw)
+        # A damaged node is raised when it is needed.
+        with suppress(MsgspecError):
+            self._cache.put_all({near: decode_node(data) for near, data in raw.items()})
+
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
         """Commits in the order of their ids, the missing ones fetched in one round trip."""
         found, missing = self._known(ids, Commit)

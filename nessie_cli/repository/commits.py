@@ -56,6 +56,7 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         refuse = reused(basis.request, context.who, _digest(name, change, batch))
         return Draft(change, reference_changes(done.moves), answer=result_of(at.objects, done), refuse=refuse, repeated=True)
     branch = existing_branch(name, basis.reference, "commit")
+    at.read_near(branch.target)
     expected = expected_commit(objects, branch, change.expected_hash)
     batch = submission.batch(objects, change.operations, context.progress)
     root = root_of(objects, branch.target)

@@ -86,7 +86,7 @@ class LocalRepository(Repository):
         if settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})")
         self.default_branch = settings[DEFAULT_BRANCH]
-        self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put))
+        self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote))
 
     def _use(self, snapshot: Snapshot) -> None:
         """Read through a snapshot."""
@@ -279,7 +279,7 @@ class LocalRepository(Repository):
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, who=who)
-        snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put)
+        snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put, remote=self._store.remote)
         if view is before.view:
             # Shared by all copies: what it has read once.
             snapshot.ancestry = before.ancestry

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history
+from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 PutEarly = Callable[[list[StoredObject]], None]
 """Stores objects that no reference needs yet."""
 
+_NEAR = 16
+"""Commits, and nodes, that are read together with the head of a branch."""
+
 _BRANCH, _NODE = ReferenceType.BRANCH, Kind.NODE  # looking a member up takes longer than a comparison
 
 
 class Snapshot:
     """A view of a store, and how to read and draft on it. `put_early` stores the objects of a large load."""
 
-    def __init__(self, view: View, cache: Decoded, context: Context, default_branch: str, put_early: PutEarly) -> None:
+    def __init__(self, view: View, cache: Decoded, context: Context, default_branch: str, put_early: PutEarly, *, remote: bool) -> None:
         self.view = view
         self.cache = cache
         self.context = context
@@ -37,6 +41,7 @@ class Snapshot:
         self.objects = Objects(view.get, cache, written_before=view.written_before)
         self.revisions = Revisions(view, self.objects, default_branch)
         self._put_early = put_early
+        self._remote = remote
 
     @cached_property
     def ancestry(self) -> AncestryIndex:
@@ -52,6 +57,16 @@ class Snapshot:
     def drafting_objects(self, *, spill: bool = False) -> Objects:
         """Objects that collect what a draft adds. With `spill` a large draft is stored early."""
         return Objects(self.view.get, self.cache, self._spill if spill else None)
+
+    def read_near(self, head: Id) -> None:
+        """Read the head of a branch that another process has moved, with the commits and nodes that were written before it.
+
+        Two round trips, where a draft would make one for each commit since its expected hash and for each node of its
+        paths. Nothing if the store is local.
+        """
+        objects = self.objects
+        if self._remote and objects.known_commit(head) is None and objects.read_commits_before(head, _NEAR):
+            objects.read_nodes_before(root_of(objects, head), _NEAR)
 
     def _spill(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
         self._put_early(stored_objects(pending))
