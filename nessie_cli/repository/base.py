@@ -56,7 +56,7 @@ from nessie_cli.repository.log_filter import LogFilter, Walk
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import Draft
     from nessie_cli.repository.requests import Submission
-    from nessie_cli.repository.writing import Plan
+    from nessie_cli.repository.writing import Lease, Plan
 
 A = TypeVar("A")
 NO_OPTIONS = MergeOptions()
@@ -279,6 +279,7 @@ class Repository(ABC):
         *,
         fair: bool = True,  # noqa: ARG002 - for implementations
         begin: Sequence[tuple[str, str]] = (),  # noqa: ARG002 - for implementations
+        lease: Lease | None = None,  # noqa: ARG002 - for implementations
     ) -> list[A | Exception]:
         """Make plans and commit what they drafted; returns what each answers or raised, in order.
 
@@ -287,11 +288,19 @@ class Repository(ABC):
         the disk, and no answer is returned before the writes that its plan could have seen are durable. If they fail,
         their plans have an error instead: `StoreUnavailable`, nothing was written, or `OutcomeUnknown` with the request
         id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
-        `begin` may name references that plans move, each with the request id (or ""): these are read together.
+        `begin` may name references that plans move, each with the request id (or ""): these are read together. `lease` is
+        one of `lease_if_contested`.
 
         An embedded repository does this; a server groups the writes of its clients by itself (`InvalidInput`).
         """
         raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
+
+    def lease_if_contested(self, name: str) -> Lease:
+        """Take the lease of a reference on which races were lost lately, else none. The caller gives it back.
+
+        Whoever gathers plans for `commit_all` does so while holding it: those that came while it waited share one commit.
+        """
+        raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself: {name}")
 
     def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
         """Returns this repository with the references that a committed request moved put back; itself if there is no such request.

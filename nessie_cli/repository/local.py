@@ -46,7 +46,7 @@ from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.verbs import verb_of
-from nessie_cli.repository.writing import DecodedObjects, Plan, Planned, commit_all
+from nessie_cli.repository.writing import Contention, DecodedObjects, Lease, Plan, Planned, commit_all
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import STORE_FORMAT, StoredObject, StoredReference
@@ -86,6 +86,7 @@ class LocalRepository(Repository):
         if settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})")
         self.default_branch = settings[DEFAULT_BRANCH]
+        self._contention = Contention()
         self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote))
 
     def _use(self, snapshot: Snapshot) -> None:
@@ -322,9 +323,20 @@ class LocalRepository(Repository):
         overlay.add(draft.write)
         return self._over(overlay, draft.decoded)
 
-    def commit_all(self, plans: Sequence[Plan[Self, A]], *, fair: bool = True, begin: Sequence[tuple[str, str]] = ()) -> list[A | Exception]:
+    def commit_all(
+        self,
+        plans: Sequence[Plan[Self, A]],
+        *,
+        fair: bool = True,
+        begin: Sequence[tuple[str, str]] = (),
+        lease: Lease | None = None,
+    ) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair, begin=begin)
+        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair, begin=begin, contention=self._contention, lease=lease)
+
+    def lease_if_contested(self, name: str) -> Lease:
+        """See `Repository`."""
+        return Lease(self._store, name if name in self._contention else "")
 
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`."""

@@ -6,17 +6,18 @@ those before it will have done. No answer is given before the writes that it cou
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved
+from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, StoreUnavailable
 from nessie_cli.kernel.forms import Commit, Id, Node
 from nessie_cli.kernel.objects import Decoded
 from nessie_cli.repository.draft import Draft
-from nessie_cli.store.base import Store
+from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import Done, Outcome, Requirement, Stale
 
@@ -139,6 +140,39 @@ def _answer(found: Planned[Any] | Exception) -> Any:
     return found.answer if isinstance(found, Planned) else found
 
 
+class Contention:
+    """References on which this process has lost a race lately: their next writers take the lease at once."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def lost(self, name: str) -> None:
+        """Remember a lost race, for as long as a lease lasts."""
+        now = time.monotonic()
+        self._until = {other: until for other, until in self._until.items() if until > now}
+        self._until[name] = now + LEASE
+
+    def __contains__(self, name: str) -> bool:
+        return self._until.get(name, 0) > time.monotonic()
+
+
+class Lease:
+    """The lease of a reference, taken before it is known what is written under it. Without a name it is none."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._held = ExitStack()
+        self.token = ""
+        if name:
+            # A store that is unavailable says so when something is committed.
+            with suppress(StoreUnavailable):
+                self.token = self._held.enter_context(store.lease(name))
+
+    def give_back(self) -> None:
+        """Let other writers go on. Calling it twice is harmless."""
+        self.token = ""
+        self._held.close()
+
+
 def commit_all(
     store: Store,
     on: Callable[[Overlay | None, DecodedObjects], Any],
@@ -147,24 +181,32 @@ def commit_all(
     *,
     fair: bool = True,
     begin: Sequence[tuple[str, str]] = (),
+    contention: Contention,
+    lease: Lease | None = None,
 ) -> list[A | Exception]:
     """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
 
     `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded objects that are stored
     now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
-    runs programs of the user. `begin` are the references and request ids that plans begin with: read together.
+    runs programs of the user. `contention` remembers who lost races; `lease` is one that is held already, for the first
+    try. `begin` are the references and request ids that plans begin with: read together.
     """
     answers: dict[int, Any] = {}
     waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
     tries = 0
     while waiting and tries < MOST_TRIES:
-        contested = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
-        with _lease(store, contested if fair and tries >= FREE_TRIES else "") as lease:
+        lost = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
+        if lost:
+            contention.lost(lost)
+        if tries and lease is not None:
+            # Whoever waits for one lease holds no other.
+            lease.give_back()
+        with _lease(store, lost if fair and tries >= FREE_TRIES else "") as token:
             this = Round(store, on, begin if len(waiting) > 1 else ())
             while waiting and not this.changes_settings:
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
-            some, again = this.commit(lease, cache)
+            some, again = this.commit(token or (lease.token if lease is not None else ""), cache)
         answers |= some
         waiting = again + waiting
         tries += bool(again)

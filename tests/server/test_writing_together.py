@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nessie_cli import connect, create
+from nessie_cli.repository.writing import Lease
 from nessie_cli.server.app import Parts
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.http import Limits
@@ -26,6 +27,9 @@ class Group:
         self.sizes = []
         self.running = threading.Event()
         self.go_on = threading.Event()
+
+    def lease_if_contested(self, _):
+        return Lease(None, "")
 
     def commit_all(self, plans, **_):
         self.sizes.append(len(plans))

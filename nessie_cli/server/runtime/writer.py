@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.writing import Planned
+from nessie_cli.repository.writing import Lease, Planned
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.runtime.readers import Outcome, deliver
 
@@ -80,33 +80,40 @@ class Writer:
 
     def _round(self) -> bool:
         """Write what waits, and answer it; False once the end has come."""
-        taken = self._take()
-        for group in _groups([one for one in taken if one is not None]):
-            deliver(self._write(group))
+        first = self._queue.get()
+        name = first.write.begin[0] if first is not None and first.write.begin is not None else ""
+        lease = self._repository.lease_if_contested(name)
+        try:
+            # What came while it waited for the lease is in the group.
+            taken = self._take(first)
+            for group in _groups([one for one in taken if one is not None]):
+                deliver(self._write(group, lease))
+        finally:
+            lease.give_back()
         return taken[-1] is not None
 
-    def _take(self) -> list[_Waiting | None]:
+    def _take(self, first: _Waiting | None) -> list[_Waiting | None]:
         """Everything that waits, or the first that comes; None stands for the end."""
-        taken = [self._queue.get()]
+        taken = [first]
         # Nobody else takes from the queue: where it is not empty now, something will be there.
         while taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty():
             taken.append(self._queue.get())
         return taken
 
-    def _write(self, group: list[_Waiting]) -> list[Outcome]:
+    def _write(self, group: list[_Waiting], lease: Lease) -> list[Outcome]:
         refused = {}
         for number, one in enumerate(group):
             if (error := _failed(one.write.prepare)) is not None:
                 refused[number] = error
         writes = [one.write for number, one in enumerate(group) if number not in refused]
-        found = iter(self._committed(writes) if writes else ())
+        found = iter(self._committed(writes, lease) if writes else ())
         return [_outcome(one, refused[number] if number in refused else next(found)) for number, one in enumerate(group)]
 
-    def _committed(self, writes: list[Write]) -> list[Any]:
+    def _committed(self, writes: list[Write], lease: Lease) -> list[Any]:
         """What each plan has answered or raised; everything that they drafted is durable."""
         begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
-            return self._repository.commit_all([one.plan for one in writes], begin=begin)
+            return self._repository.commit_all([one.plan for one in writes], begin=begin, lease=lease)
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
             return [error] * len(writes)
 
