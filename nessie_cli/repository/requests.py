@@ -72,9 +72,12 @@ class Submission:
         return self._id if self.given and self._id is not None else ""
 
     def write_id(self, context: Context) -> str:
-        """The id that the write gets: every write has one, so that its outcome can be looked up."""
+        """The id that the write gets: every write has one, so that its outcome can be looked up.
+
+        One that nobody chose begins with the time: new ids are neighbours in the table, and change one page of it.
+        """
         if self._id is None:
-            self._id = context.random(8).hex()
+            self._id = f"{context.clock():014x}{context.random(6).hex()}"
         return self._id
 
     def batch(self, objects: Objects, operations: Iterable[Operation], progress: Progress | None) -> Batch:
