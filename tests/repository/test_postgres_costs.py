@@ -33,6 +33,30 @@ def test_a_group_of_commits_is_two_round_trips() -> None:
         counter.close()
 
 
+def test_a_branch_that_another_process_has_moved_costs_few_round_trips() -> None:
+    """Not one for each commit between the expected hash and the head."""
+    server = shared_server()
+    with new_url() as url, create(url) as other:
+        counter = Counter(server.port)
+        with connect(url.replace(f":{server.port}/", f":{counter.port}/")) as repository:
+            costs = []
+            for version in range(8):
+                expected = _commit(repository, f"ours{version}", None)
+                for number in range(12):
+                    _commit(other, f"t{number}v{version}", None)
+                before = counter.answers
+                _commit(repository, f"more{version}", expected)
+                costs.append(counter.answers - before)
+        counter.close()
+    # What it begins with, commits, nodes, the commit itself, and a node or two that nobody has written lately.
+    assert min(costs) <= 6, costs
+
+
+def _commit(repository: Repository, name: str, expected: str | None) -> str:
+    operations = [Put(ContentKey((name,)), table(1))]
+    return repository.commit("main", operations, CommitMeta("load"), expected_hash=expected).reference.hash
+
+
 def _commit_all(repository: Repository, version: int) -> list[bool]:
     names = [f"b{number % BRANCHES}" for number in range(BRANCHES * 2)]
     plans = [partial(_plan, name, number, version) for number, name in enumerate(names)]
