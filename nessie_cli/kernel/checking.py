@@ -188,7 +188,8 @@ def _check_state(objects: Objects, id_: Id, commit: Commit, indexed: Container[b
             yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
         if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
             yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys and merges does not lead to it")
-    except NessieError as fault:
+    except (NessieError, MsgspecError, LookupError, ValueError, TypeError) as fault:
+        # Nodes of the wrong shape are problems of their own.
         yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.chunker import Chunker
 from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node, child_id_of, child_slice
 from nessie_cli.kernel.objects import Objects
@@ -187,6 +188,11 @@ class _LevelEdit:
                 get(self._objects, self._root, [key for key, _ in edits[position:fetched]])
             self._cursor.seek(edits[position][0])
             end = self._end_of_node(edits, position)
+            if end == position:
+                key = edits[position][0]
+                raise DamagedObject(
+                    f"a node of the key tree ends before key {key!r}, which its parent puts into it; nessie fsck lists what is affected"
+                )
             if not self._replace(edits[position:end]):
                 end = self._cut_again(edits, position, end)
             position = end

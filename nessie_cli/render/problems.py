@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nessie_cli.model import Problem
-from nessie_cli.render.spans import Column
+from nessie_cli.render.spans import Span
 from nessie_cli.render.terminal import Terminal
 
-_COLUMNS = (Column("PROBLEM", "conflict"), Column("WHERE", "key", "fold"), Column("WHAT", room="fold"))
+_WIDTH = 13
+"""Room for the longest kind."""
 
 
 def print_problems(problems: Iterable[Problem], terminal: Terminal) -> None:
-    """Each problem: its kind, the object or reference, and what is wrong."""
-    terminal.print_table(_COLUMNS, ((found.kind.value, found.where, found.message) for found in problems), paged=True)
+    """Print each problem as soon as it is found: its kind, the object or reference, and what is wrong."""
+    for found in problems:
+        if terminal.is_terminal:
+            kind = Span(found.kind.value.ljust(_WIDTH), "conflict")
+            terminal.print_line(kind, " ", Span(found.where, "key"), f"  {found.message}")
+        else:
+            terminal.print_records([[Span(found.kind.value), Span(found.where), Span(found.message)]])
+        terminal.flush()

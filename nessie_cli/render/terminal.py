@@ -126,6 +126,10 @@ class Terminal:
         """One line."""
         self.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
+    def flush(self) -> None:
+        """Hand over what was written so far, for output that takes long."""
+        self._out.flush()
+
     def prompt(self, question: str) -> None:
         """A question; the answer is typed behind it."""
         self.write(visible(question) + " ")

@@ -29,7 +29,6 @@ from nessie_cli.model import (
     LogEntry,
     MaintenanceReport,
     Problem,
-    ProblemKind,
     Reference,
     ReferenceType,
     ReflogEntry,
@@ -49,7 +48,7 @@ from nessie_cli.repository.verbs import verb_of
 from nessie_cli.repository.writing import Contention, DecodedObjects, Lease, Plan, Planned, commit_all
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import STORE_FORMAT, StoredObject, StoredReference
+from nessie_cli.store.records import STORE_FORMAT, StoredReference
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -368,22 +367,9 @@ class LocalRepository(Repository):
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`."""
-        from nessie_cli.kernel.checking import check
+        from nessie_cli.repository.verification import verify
 
-        store = self._store
-        try:
-            references = [(stored.name, stored.target) for stored in store.references()]
-        except DamagedObject as error:
-            yield Problem(ProblemKind.DAMAGED, "references", error.message)
-            references = []
-
-        def scan() -> Iterator[tuple[Id, int, bytes | str]]:
-            for found in store.scan():
-                yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
-
-        progress = self._at.progress
-        count = store.count() if progress is not None else 0
-        yield from check(scan, store.get, store.scan_index(), references, progress=progress, count=count)
+        return verify(self._store, self._at.progress)
 
     def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:
         """See `Repository`."""

@@ -125,6 +125,9 @@ class Store(View, Protocol):
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Returns every object (of a kind), for checking and cleaning."""
 
+    def verify_file(self) -> Iterator[str]:
+        """Returns what is wrong with the files of the store as such, one line each. Reads all of them."""
+
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """Returns every index entry with the id of its object, in no order, for checking."""
 

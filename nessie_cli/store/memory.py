@@ -83,6 +83,10 @@ class MemoryStore:
             found = list(self._objects.items())
         return (StoredObject(id_, kind_, data) for id_, (kind_, _, data) in found if kind in (None, kind_))
 
+    def verify_file(self) -> Iterator[str]:
+        """Returns nothing: there are no files."""
+        return iter(())
+
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`."""
         with self._lock:

@@ -160,6 +160,12 @@ class SQLiteStore:
         """See `View`."""
         return self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
 
+    def verify_file(self) -> Iterator[str]:
+        """See `Store`: SQLite's integrity check, which also compares tables with their indexes."""
+        for (line,) in self._rows("PRAGMA integrity_check", ()):
+            if line != "ok":
+                yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
+
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)

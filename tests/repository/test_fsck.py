@@ -319,6 +319,25 @@ def test_an_inner_node_that_misdescribes_its_child_is_found(store: Path, fault: 
     assert (problem.kind, problem.where) == (ProblemKind.BROKEN_LINK, id_.hex())
 
 
+def test_a_commit_on_a_tree_whose_node_ends_too_early_is_found(store: Path) -> None:
+    """Its key belongs into a node that ends before it: an edit of that tree must not wait for it for ever."""
+    _, commit = newest(store)
+    nodes = {one.id: decode_node(one.data) for one in scanned(store, Kind.NODE)}
+    root = nodes[commit.root]
+    assert root.level == 1
+    first = root.keys[0]
+    wrong = add(store, Kind.NODE, encode_node(Node(1, (first + b"z", *root.keys[1:]), root.payload)))
+    before = next(decode_commit(one.data) for one in scanned(store, Kind.COMMIT) if one.id == commit.parents[0])
+    parent = add(store, Kind.COMMIT, encode_commit(structs.replace(before, root=wrong)))
+    jump = parent if commit.jump == commit.parents[0] else commit.jump
+    operations = encode_node(Node(0, (first + b"m",), nodes[root.child(0)].slice(0)))
+    crafted = structs.replace(commit, parents=(parent,), jump=jump, operations=operations, operation_count=1)
+    id_ = add(store, Kind.COMMIT, encode_commit(crafted))
+    found = problems(store)
+    assert any(p.where == wrong.hex() and p.kind == ProblemKind.BROKEN_LINK for p in found)
+    assert any(p.where == id_.hex() and "cannot be read" in p.message for p in found)
+
+
 def scanned(path: Path, kind: Kind) -> list[StoredObject]:
     store = open_store(str(path))
     try:

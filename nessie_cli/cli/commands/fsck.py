@@ -15,7 +15,8 @@ PROBLEMS_FOUND = 1
 def fsck(ctx: typer.Context) -> None:
     """Verify every object, reference and link of the store.
 
-    Exits with 1 and the list when something is wrong.
+    Also verifies the files, the reflog, the settings and the request ids. Problems are printed as they are found; the
+    exit status is 1 if there are any.
     """
     call = Invocation.of(ctx)
     problems = call.repository().check()
@@ -24,7 +25,7 @@ def fsck(ctx: typer.Context) -> None:
     if call.wants_json:
         call.answer_listing("problems", map(problem, problems), clean=not first)
     elif first:
-        print_problems(list(problems), call.out)
+        print_problems(problems, call.out)
     else:
         call.say("clean: every object, reference and link is as it should be")
     if first:
