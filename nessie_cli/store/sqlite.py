@@ -43,7 +43,7 @@ from nessie_cli.store.sqlite_rows import (
     settings_of,
 )
 from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, open_session
-from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, registry
+from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, file_of, registry
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -106,6 +106,7 @@ class SQLiteStore:
     def __init__(self, path: str, session: Session, clock: Callable[[], float], patience: float) -> None:
         # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
         self._path = path
+        self._file = session.file
         self._clock = clock
         self._patience = patience
         self._closed = False
@@ -361,6 +362,10 @@ class SQLiteStore:
         """See `Store`."""
         if self._closed:
             return None
+        try:
+            self._check_file()
+        except StoreUnavailable:
+            return None
         if self._watch is None:
             # Only a server asks.
             from nessie_cli.store.sqlite_watch import Watch
@@ -386,6 +391,7 @@ class SQLiteStore:
             session: Session | None = getattr(self._local, "session", None)
             if self._closed:
                 raise StoreUnavailable(f"store {self._path}: has been closed")
+            self._check_file()
             # No connection: it was closed after an error, or before a fork.
             if session is None or session.connection is None:
                 session = self._keep(connect(self._path, self._patience))
@@ -395,6 +401,15 @@ class SQLiteStore:
             # `close` may have missed one that was just opened.
             session.close()
             session.lock.release()
+
+    def _check_file(self) -> None:
+        """Raises `StoreUnavailable` if the file is no longer the one that was opened: commits to that one would be lost."""
+        try:
+            found = file_of(self._path)
+        except OSError:
+            raise StoreUnavailable(f"store {self._path}: there is no such file; it was moved or deleted while it was open") from None
+        if found != self._file:
+            raise StoreUnavailable(f"store {self._path}: another file took its place while it was open; restart the programs that use it")
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session

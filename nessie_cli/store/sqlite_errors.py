@@ -1,6 +1,11 @@
 """SQLite's errors as ours: one line that names the file and the way out."""
 
+# os.path: importing pathlib costs a tenth of a command's start-up.
+# ruff: noqa: PTH110
+
 from __future__ import annotations
+
+import os
 
 import apsw
 
@@ -22,7 +27,8 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeErro
 def failure(path: str, error: Exception) -> StoreUnavailable:
     """Returns the error to raise for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):
-        return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a backup")
+        hint = f"; if the file was copied here, {path}-wal may belong to another one" if os.path.exists(f"{path}-wal") else ""
+        return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a backup{hint}")
     if is_damaged_page(error):
         return DamagedObject(f"store {path}: the file is damaged (the check sum of a page is wrong); restore it from a backup")
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:

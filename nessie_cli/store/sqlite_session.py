@@ -115,7 +115,7 @@ def connect(path: str, patience: float) -> Session:
         raise StoreNotFound(f"store {path}: there is no such file", path)
     if os.path.isdir(path):
         raise UnsupportedFormat(f"store {path}: is a folder, a store is a file")
-    file = _file_of(path)
+    file = file_of(path)
     if file in _inherited:
         raise StoreUnavailable(f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process")
     load_page_checks()
@@ -184,7 +184,8 @@ _open: WeakSet[Session] = WeakSet()
 _inherited: set[tuple[int, int]] = set()
 
 
-def _file_of(path: str) -> tuple[int, int]:
+def file_of(path: str) -> tuple[int, int]:
+    """Returns which file this is, whatever its name: its device and number."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 

@@ -1,6 +1,7 @@
 """A store that is away, busy or damaged, and faults of our own: what clients get, and what the log keeps."""
 
 import os
+from pathlib import Path
 
 import apsw
 import pytest
@@ -102,3 +103,37 @@ def test_a_fault_of_our_own_is_answered_logged_and_survived(path):
     logged = b"".join(lines).decode()
     assert answer.headers["x-request-id"] in logged
     assert "AttributeError" in logged
+
+
+def _delete(path):
+    Path(path).unlink()
+
+
+def _move(path):
+    Path(path).rename(path + ".old")
+
+
+def _replace(path):
+    """As a restore does that copies a backup over it."""
+    create(path + ".copy").close()
+    Path(path + ".copy").replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "logged"),
+    [
+        (_delete, b"there is no such file; it was moved or deleted while it was open"),
+        (_move, b"there is no such file; it was moved or deleted while it was open"),
+        (_replace, b"another file took its place while it was open; restart the programs that use it"),
+    ],
+)
+def test_a_store_that_is_gone_or_another_one_is_noticed_before_anything_is_lost(served, path, change, logged):
+    client, lines = served
+    assert client.commit("main", EMPTY, put("a")).status == 200
+    head = client.get("/api/v2/trees/main").body["reference"]["hash"]
+    change(path)
+    for answer in (client.commit("main", head, put("b")), client.get("/api/v2/trees/main"), client.get("/api/v2/trees/main/entries")):
+        assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
+    ready = client.get("/q/health/ready")
+    assert (ready.status, ready.body["status"]) == (503, "DOWN")
+    assert any(logged in line for line in lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nessie_cli.errors import DamagedObject, StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.errors import DamagedObject, NessieError, StoreNotFound, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.records import STORE_FORMAT, Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import commit, create, id_of, write
@@ -175,3 +175,19 @@ def test_a_format_that_never_was_is_refused(filled: str) -> None:
         change(filled, f"PRAGMA user_version = {found}")
         with pytest.raises(UnsupportedFormat, match=f"has the unknown format {found}; restore it from a backup"):
             open_sqlite(filled)
+
+
+def test_a_log_file_of_another_store_is_named(filled: str, tmp_path: Path) -> None:
+    """A backup that was copied to the place of a store, whose old log file is still there."""
+    other = tmp_path / "other.sqlite"
+    busy = create_sqlite(str(other))
+    for n in range(300):
+        write(busy, create(f"branch {n}", str(n)))
+    Path(filled + "-wal").write_bytes(Path(f"{other}-wal").read_bytes())
+    busy.close()
+    with pytest.raises(NessieError) as caught:  # noqa: PT012 - wherever it is noticed
+        store = open_sqlite(filled)
+        list(store.scan())
+        store.references()
+        store.reflog()
+    assert f"{filled}-wal may belong to another one" in caught.value.message
