@@ -5,7 +5,7 @@
 #   make test    every test
 #   make test-suite  every test but those of Spark
 #   make test-spark  the tests of Spark, in one process with one Java
-#   make test-original  the repository contract over the original server, and both servers compared
+#   make test-original  the original server and ours compared, and released Java tests against ours
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
@@ -54,11 +54,13 @@ test-spark: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.spark.iceberg
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
-# The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough.
+# The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough. The
+# Java tests of Iceberg and Nessie are jars of Maven Central too.
 test-original: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.original.jar
-	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py $(PYTEST)
+	@$(BIN)/python -m tests.interop.jars
+	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py $(PYTEST)
 
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)

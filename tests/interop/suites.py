@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -96,28 +96,32 @@ def test_released(
 ) -> None:
     launch = [LAUNCHER, "execute", suite.chosen, f"--reports-dir={tmp_path}"]
     told = machine.run(f"-Dnessie.uri={server}/", *launch, "--details=none", "--disable-banner")
-    reports = [ElementTree.parse(path) for path in tmp_path.glob("TEST-*.xml")]
+    reports = [ET.parse(path) for path in tmp_path.glob("TEST-*.xml")]
     cases = [case for report in reports for case in report.iter("testcase")]
     failures = [found for case in cases for found in failed(case)]
     skipped = [text for case in cases for text in map(reason, case.iterfind("skipped"))]
     aborted = sum("AssumptionViolatedException" in text for text in skipped)
-    figures = (
-        len(cases) - len(skipped) - len(failures),
-        aborted,
-        len(skipped) - aborted,
-    )
-    record_property(suite.title, "{} passed, {} aborted, {} disabled".format(*figures))
-    assert not failures, "\n".join(["", *failures, f"{len(failures)} of {len(cases)} failed"])
-    assert figures == (suite.passed, suite.aborted, suite.disabled), told
+    ended = len(cases) - len(skipped) - len(failures), aborted, len(skipped) - aborted
+    figures = "{} passed, {} aborted, {} disabled".format(*ended)
+    record_property(suite.title, f"{figures}, {len(failures)} failed")
+    if failures:
+        pytest.fail("\n".join([*failures, f"{suite.title}: {figures}, {len(failures)} failed"]), pytrace=False)
+    assert ended == (suite.passed, suite.aborted, suite.disabled), told
 
 
-def failed(case: ElementTree.Element) -> Iterator[str]:
+def failed(case: ET.Element) -> Iterator[str]:
     """Yields the name of a test that failed, with its version of the API, and why it failed."""
     for fault in [*case.iterfind("failure"), *case.iterfind("error")]:
         version = re.search(r"nessie-api:(\w+)", case.findtext("system-out") or "")
         name = f"{case.get('classname')}.{case.get('name')} [{version[1] if version else '?'}]"
-        yield f"{name}: {reason(fault)[:1500]}"
+        yield "\n".join([name, *filter(telling, reason(fault).splitlines()[:100])])
 
 
-def reason(element: ElementTree.Element) -> str:
+def telling(line: str) -> bool:
+    """Whether a line of a Java stack trace is about the failure, not about how it was reached."""
+    frame = re.match(r"\s+(at|\.\.\.) ", line)
+    return not frame or ("Test" in line and not re.search("junit|assertj", line))
+
+
+def reason(element: ET.Element) -> str:
     return element.text or element.get("message") or ""
