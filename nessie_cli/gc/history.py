@@ -1,25 +1,25 @@
 """From the history to the states of tables and views in it: the live ones, then all others that were ever known.
 
-What is live of a reference is a piece of its history along first parents, from its HEAD down as far as its policy goes, and what the last commit of
-that piece still holds. The pieces of many references are one forest: each commit is read once, however many references share it.
+What is live of a root is a piece of its history along first parents, from the root down as far as the policy of its reference goes, and what the
+last commit of that piece still holds. The pieces of many roots are one forest: each commit is read once, however many roots share it.
+What is staged in a workspace is live as well.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from msgspec import Struct
 
-from nessie_cli.errors import DamagedObject, InvalidInput, NotAllowed, NotFound
+from nessie_cli.errors import DamagedObject, NotFound
 from nessie_cli.gc.policies import Policies, Policy
-from nessie_cli.gc.run import Pinned
+from nessie_cli.gc.roots import EVER, Root, Roots
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, LogEntry, Put
 from nessie_cli.repository.base import Repository
 
 _NO_ANCESTOR = bytes.fromhex(NO_ANCESTOR)
-_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class TableState(Struct, frozen=True):
@@ -35,103 +35,133 @@ class TableState(Struct, frozen=True):
     commit: str
 
 
-def pin(repository: Repository) -> tuple[Pinned, ...]:
-    """All branches and tags, and where they stand."""
-    return tuple(Pinned(found.name, found.type.value, found.hash) for found in repository.references())
+def no_staged() -> Iterable[TableState]:
+    """No workspace: nothing waits for its commit."""
+    return ()
 
 
 class History:
     """One walk over the history of a repository."""
 
-    def __init__(self, repository: Repository, policies: Policies, told: Callable[[int], None] = lambda _: None) -> None:
-        """Take what says how much is live, and what hears how many commits have been read."""
+    def __init__(
+        self,
+        repository: Repository,
+        policies: Policies,
+        told: Callable[[int], None] = lambda _: None,
+        *,
+        moves_since: datetime = EVER,
+        staged: Callable[[], Iterable[TableState]] = no_staged,
+    ) -> None:
+        """Take what says how much is live, and what hears how many commits have been read.
+
+        Moves before `moves_since` have expired. `staged` is called for the states of the staged batch and the stashes.
+        """
+        self.roots = Roots(repository, moves_since)
         self._repository = repository
         self._policies = policies
         self._told = told
-        self.references: list[Pinned] = []
-        """All that were walked, where they stood."""
-        self.vanished: list[Pinned] = []
-        """Those of them that were deleted before all of their history was read."""
+        self._staged = staged
+        self.vanished: list[Root] = []
+        """The roots that were gone before all of their history was read."""
         self.commits = 0
         self._live: dict[bytes, bytes] = {}
         """The commits of live pieces, each with its first parent."""
-        self._first_end: str | None = None
+        self._in_order = True
+        """Whether all pieces so far were walked in the order of `_reach`: later roots come as they come."""
+        self._last_end: str | None = None
         self._below: list[tuple[str, str]] = []
         """Where what is dead begins: a commit, and the reference that leads to it."""
-        self._known: set[bytes] = set()
+        self._known_live: set[bytes] = set()
+        self._known_dead: set[bytes] = set()
 
     def states(self) -> Iterator[TableState]:
         """Every state once, live ones first; of equal ones the first that is found. Cost: each commit of the repository read once.
 
         Beside that, one state is listed in full and one difference for each further piece that ends before the beginning of history.
-        Memory: some 200 bytes for each commit, 100 for each state.
+        Memory: some 200 bytes for each commit, 100 for each state and each move of the reflog.
         """
-        yield from self._live_states(pin(self._repository))
+        yield from self.became_live()
         # References that were made meanwhile, at a commit that nothing else keeps.
-        yield from self._live_states(self._new())
+        yield from self.became_live()
         yield from self._dead_states()
 
-    def _new(self) -> Sequence[Pinned]:
-        return [found for found in pin(self._repository) if found not in self.references]
+    def became_live(self) -> Iterator[TableState]:
+        """The live states that were not told before: all of them at first, later those of references that were made or moved since.
+
+        Cost, where nothing has changed: the references and one page of the reflog.
+        """
+        roots = self.roots.new()
+        for state in self._staged():
+            yield from self._fresh(state)
+        yield from self._live_states(roots)
 
     # -- live -----------------------------------------------------------------------------------------------------------------------
 
-    def _live_states(self, references: Sequence[Pinned]) -> Iterator[TableState]:
-        self.references += references
-        for _, reference in sorted(((_reach(self._policies.of(found.name)), found) for found in references), key=lambda pair: pair[0]):
-            new: list[bytes] = []
-            try:
-                for state in self._piece(reference, self._policies.of(reference.name), new):
-                    yield from self._fresh(state)
-            except NotFound:
-                if not self._is_gone(reference):
-                    raise
-                self.vanished.append(reference)
-                # Nobody may rely on a piece that is not complete.
-                for id_ in new:
-                    del self._live[id_]
+    def _live_states(self, roots: Sequence[Root]) -> Iterator[TableState]:
+        by_policy: dict[Policy, dict[bytes, Root]] = {}
+        for root in roots:
+            by_policy.setdefault(self._policies.of(root.name), {}).setdefault(root.id, root)
+        for policy, waiting in sorted(by_policy.items(), key=lambda item: _reach(item[0])):
+            while waiting:
+                first = waiting.pop(next(iter(waiting)))
+                piece = _Piece(first, policy, waiting)
+                try:
+                    for state in self._piece(piece):
+                        yield from self._fresh(state)
+                except NotFound:
+                    if not self.roots.is_gone(first):
+                        raise
+                    self.vanished.append(first)
+                    # Nobody may rely on a piece that is not complete.
+                    for id_ in piece.commits:
+                        del self._live[id_]
+                    waiting.update(piece.passed)
+        self._in_order = False
 
-    def _is_gone(self, reference: Pinned) -> bool:
-        try:
-            self._repository.reference(reference.name)
-        except NotFound:
-            return True
-        return False
+    def _piece(self, piece: _Piece) -> Iterator[TableState]:
+        """What is live of one root and was not met before. Roots on the way are walked along with it.
 
-    def _piece(self, reference: Pinned, policy: Policy, new: list[bytes]) -> Iterator[TableState]:
-        """What is live of one reference and was not met before; `new` is given the commits.
-
-        References come in the order of `_reach`. So where a piece meets another one, this one reaches at least as far, unless policies count
-        commits: then it is followed in memory, and beyond its end.
+        Policies come in the order of `_reach`. So where a piece meets another one, this one reaches at least as far, unless policies count
+        commits or a root is a later one: then the other piece is followed in memory, and beyond its end.
         """
-        position, count, last = bytes.fromhex(reference.hash), 0, ""
+        policy, name = piece.policy, piece.root.name
+        position, count, last = piece.root.id, 0, ""
         while position != _NO_ANCESTOR:
             if position in self._live:
-                if policy.commits is None:
+                if policy.commits is None and self._in_order:
                     return
-                while count < policy.commits and position in self._live:
-                    position = self._live[position]
-                    count += 1
-                if count >= policy.commits:
+                position, count = self._beyond(piece, position, count)
+                if _is_full(policy, count):
                     return
+                # All that the live commits above hold is live already.
+                last = ""
                 continue
             for entry in self._log(position.hex()):
                 id_ = bytes.fromhex(entry.hash)
                 if id_ in self._live:
                     break
+                count = 0 if piece.passes(id_) else count
                 if count and _is_dead(policy, entry, count):
-                    self._below.append((entry.hash, reference.name))
-                    yield from self._held(last, reference.name)
+                    self._below.append((entry.hash, name))
+                    if last:
+                        yield from self._held(last, name)
                     return
-                count, last, position = count + 1, entry.hash, self._take(entry, id_, reference.name)
-                new.append(id_)
-                yield from _puts(entry, reference.name, live=True)
+                count, last, position = count + 1, entry.hash, self._take(entry, id_, name)
+                piece.commits.append(id_)
+                yield from _puts(entry, name, live=True)
             else:
-                if position != _NO_ANCESTOR:
+                if last and position != _NO_ANCESTOR:
                     # What is older has been cut off.
-                    yield from self._held(last, reference.name)
+                    yield from self._held(last, name)
                 return
             position = id_
+
+    def _beyond(self, piece: _Piece, position: bytes, count: int) -> tuple[bytes, int]:
+        """The first commit below live ones that is not live, or where the policy ends; and the commits of the piece so far."""
+        while position in self._live and not _is_full(piece.policy, count):
+            count = 1 if piece.passes(position) else count + 1
+            position = self._live[position]
+        return position, count
 
     def _take(self, entry: LogEntry, id_: bytes, reference: str) -> bytes:
         """Note a live commit; answers its first parent."""
@@ -141,20 +171,20 @@ class History:
         return parent
 
     def _held(self, at: str, reference: str) -> Iterator[TableState]:
-        """All contents at the end of a piece: in full for the first one, by their difference from that for all others."""
-        if self._first_end is None:
+        """All contents at the end of a piece: in full for the first one, by their difference from the end before for all others."""
+        if self._last_end is None:
             for entry in self._repository.entries(f"@{at}", content=True):
-                yield from _states(entry.key, entry.content, reference, at, live=True)
-            self._first_end = at
+                yield from states_of(entry.key, entry.content, reference, at, live=True)
         else:
-            for difference in self._repository.diff(f"@{self._first_end}", f"@{at}"):
-                yield from _states(difference.key, difference.after, reference, at, live=True)
+            for difference in self._repository.diff(f"@{self._last_end}", f"@{at}"):
+                yield from states_of(difference.key, difference.after, reference, at, live=True)
+        self._last_end = at
 
     # -- dead -----------------------------------------------------------------------------------------------------------------------
 
     def _dead_states(self) -> Iterator[TableState]:
         seen: set[bytes] = set()
-        waiting = [*self._moves(), *reversed(self._below)]
+        waiting = [*self.roots.expired.items(), *reversed(self._below)]
         while waiting:
             start, reference = waiting.pop()
             if (first := bytes.fromhex(start)) in seen or first in self._live:
@@ -172,16 +202,6 @@ class History:
                 # History that nothing names need not be there any more; then nobody knows what it held.
                 continue
 
-    def _moves(self) -> Iterator[tuple[str, str]]:
-        """Where references have been, as far as the repository tells: deleted branches, and what was assigned away."""
-        try:
-            for move in self._repository.reflog():
-                if move.before and bytes.fromhex(move.before) not in self._live:
-                    yield move.before, move.reference
-        except (NotFound, NotAllowed, InvalidInput):
-            # Servers of other makers keep no reflog, and ours tells it to those who may see it.
-            return
-
     # -- both -----------------------------------------------------------------------------------------------------------------------
 
     def _log(self, start: str) -> Iterator[LogEntry]:
@@ -193,25 +213,49 @@ class History:
             yield entry
 
     def _fresh(self, state: TableState) -> Iterator[TableState]:
-        """The state where it has not been told before."""
+        """The state where it has not been told before; a live one also where it was told to be dead."""
         text = f"{state.content_id}\0{state.metadata_location}\0{state.snapshot_id}"
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        if digest not in self._known:
-            self._known.add(digest)
-            yield state
+        if digest in self._known_live or (not state.live and digest in self._known_dead):
+            return
+        (self._known_live if state.live else self._known_dead).add(digest)
+        yield state
+
+
+class _Piece:
+    """One root with what is walked from it: its commits, and the roots of the same policy that were passed on the way."""
+
+    def __init__(self, root: Root, policy: Policy, waiting: dict[bytes, Root]) -> None:
+        self.root = root
+        self.policy = policy
+        self.commits: list[bytes] = []
+        self.passed: dict[bytes, Root] = {}
+        self._waiting = waiting
+
+    def passes(self, commit: bytes) -> bool:
+        """Whether a commit is a root that waits to be walked; it need not be any more."""
+        if commit not in self._waiting:
+            return False
+        self.passed[commit] = self._waiting.pop(commit)
+        return True
 
 
 def _reach(policy: Policy) -> tuple[int, datetime, int]:
     """Sorts policies: first those that keep all, then by the time that they go back to, then those that count, the highest number first."""
     if policy.commits is not None:
-        return 2, _EVER, -policy.commits
-    return (0, _EVER, 0) if policy.since is None else (1, policy.since, 0)
+        return 2, EVER, -policy.commits
+    return (0, EVER, 0) if policy.since is None else (1, policy.since, 0)
+
+
+def _is_full(policy: Policy, count: int) -> bool:
+    """Whether a policy that counts commits has so many."""
+    return policy.commits is not None and count >= policy.commits
 
 
 def _is_dead(policy: Policy, entry: LogEntry, count: int) -> bool:
     """Whether a commit that comes after `count` live ones is live no more."""
     if policy.commits is not None:
-        return count >= policy.commits
+        return _is_full(policy, count)
     time = entry.meta.commit_time
     return policy.since is not None and time is not None and time < policy.since
 
@@ -219,10 +263,11 @@ def _is_dead(policy: Policy, entry: LogEntry, count: int) -> bool:
 def _puts(entry: LogEntry, reference: str, *, live: bool) -> Iterable[TableState]:
     for operation in entry.operations or ():
         if isinstance(operation, Put):
-            yield from _states(operation.key, operation.content, reference, entry.hash, live=live)
+            yield from states_of(operation.key, operation.content, reference, entry.hash, live=live)
 
 
-def _states(key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool) -> Iterable[TableState]:
+def states_of(key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool) -> Iterable[TableState]:
+    """The states that a content names; none if it has no files."""
     if isinstance(content, IcebergTable):
         yield TableState(content.id or "", str(key), content.type, content.metadata_location, content.snapshot_id, live, reference, commit)
     elif isinstance(content, IcebergView):

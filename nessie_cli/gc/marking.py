@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct, json, structs
 
 from nessie_cli.gc.datasets import parquet_writer
 from nessie_cli.gc.following import STATES_PER_PIECE, Rows, follow
-from nessie_cli.gc.history import History, TableState
+from nessie_cli.gc.history import History, TableState, no_staged
 from nessie_cli.gc.policies import policies
+from nessie_cli.gc.roots import moves_since
 from nessie_cli.gc.run import Marks, Pinned, Settings
 from nessie_cli.gc.schemas import CONTENTS
 from nessie_cli.iceberg.reachable import Snapshots
@@ -52,13 +53,24 @@ def mark(
     return structs.replace(marked, counts={**marked.counts, **files})
 
 
-def contents_of(repository: Repository, settings: Settings, marks: Marks, told: Told) -> Marked:
-    """The first half: the dataset `contents`, as it is where that has been written."""
+def history_of(repository: Repository, settings: Settings, told: Told, staged: Callable[[], Iterable[TableState]] = no_staged) -> History:
+    """The walk over the history of a repository that the settings of a run ask for."""
+    return History(
+        repository,
+        policies(settings.default_cutoff, settings.cutoffs, settings.reference_time),
+        lambda count: told("commits", count, None),
+        moves_since=moves_since(repository, settings.reference_time),
+        staged=staged,
+    )
+
+
+def contents_of(repository: Repository, settings: Settings, marks: Marks, told: Told, history: History | None = None) -> Marked:
+    """The first half: the dataset `contents`, as it is where that has been written, else by this history or one by the settings."""
     if marks.contents.exists and (marks.contents.folder / _FOUND).exists():
         found: Marked = json.decode((marks.contents.folder / _FOUND).read_bytes(), type=Marked)
         return found
-    chosen = policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
-    history = History(repository, chosen, lambda count: told("commits", count, None))
+    if history is None:
+        history = history_of(repository, settings, told)
     live, dead = Counter[str](), Counter[str]()
     with marks.contents.replacing() as folder:
         with parquet_writer(folder, CONTENTS) as write:
@@ -67,8 +79,9 @@ def contents_of(repository: Repository, settings: Settings, marks: Marks, told: 
                 (live if state.live else dead)[state.content_id] += 1
                 rows.add(*(getattr(state, field) for field in TableState.__struct_fields__))
             rows.flush()
+        references = tuple(history.roots.references)
         counts = {
-            "references": len(history.references),
+            "references": len(references),
             "vanished": len(history.vanished),
             "commits": history.commits,
             "contents": len(live),
@@ -76,6 +89,8 @@ def contents_of(repository: Repository, settings: Settings, marks: Marks, told: 
             "deadContents": len(dead.keys() - live.keys()),
             "deadStates": dead.total(),
         }
-        marked = Marked(tuple(history.references), counts)
+        if history.roots.has_reflog:
+            counts["positions"] = history.roots.positions
+        marked = Marked(references, counts)
         (folder / _FOUND).write_bytes(json.encode(marked))
     return marked

@@ -9,16 +9,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nessie_cli import connect, create
-from nessie_cli.errors import CommitNotFound, NessieError
+from nessie_cli.errors import CommitNotFound, NessieError, NotAllowed
 from nessie_cli.gc.history import History, TableState
 from nessie_cli.gc.policies import Policies, policies
-from nessie_cli.model import NO_ANCESTOR, Content, DeltaLakeTable, IcebergTable, IcebergView, LogEntry, Put, Reference
+from nessie_cli.model import NO_ANCESTOR, Content, DeltaLakeTable, DiffEntry, IcebergTable, IcebergView, LogEntry, Put, Reference, ReflogEntry
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import Catalog, delete, put, table, view
 from tests.server.processes import started
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEP = timedelta(hours=1)
+LATER = datetime(9999, 1, 1, tzinfo=UTC)
+"""All moves of the reflog have expired then."""
 
 
 class Clock:
@@ -59,12 +61,20 @@ def puts(entry: LogEntry) -> set[Named]:
     return {state for operation in entry.operations or () if isinstance(operation, Put) for state in named(operation.content)}
 
 
-def plainly(repository: Repository, chosen: Policies) -> set[Named]:
-    """What is live, reference by reference, as the original does it."""
+def roots(repository: Repository, since: datetime) -> set[tuple[str, str]]:
+    """Where references are, and where those moves of the reflog that have not expired can bring them."""
+    found = {(reference.name, reference.hash) for reference in repository.references()}
+    for move in repository.reflog():
+        found |= {(move.reference, hash_) for hash_ in (move.before, move.after) if hash_ and move.time >= since}
+    return found
+
+
+def plainly(repository: Repository, chosen: Policies, since: datetime = LATER) -> set[Named]:
+    """What is live, root by root, as the original does it with references."""
     live: set[Named] = set()
-    for reference in repository.references():
-        policy, last = chosen.of(reference.name), NO_ANCESTOR
-        for number, entry in enumerate(repository.log(reference.name, operations=True)):
+    for name, hash_ in roots(repository, since):
+        policy, last = chosen.of(name), NO_ANCESTOR
+        for number, entry in enumerate(repository.log(f"@{hash_}", operations=True)):
             too_many = policy.commits is not None and number >= policy.commits
             too_old = policy.since is not None and entry.meta.commit_time is not None and entry.meta.commit_time < policy.since
             if number and (too_many or too_old):
@@ -130,16 +140,19 @@ def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_on
             scribble(Catalog(repository), chance)
             rules = [(pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "tag.*")][chance.randrange(3) :]
             chosen = policies(chance.choice(POLICIES), rules, clock.now)
-            history = History(repository, chosen)
+            since = chance.choice([LATER, START, START + chance.randrange(60) * STEP])
+            history = History(repository, chosen, moves_since=since)
             states = list(history.states())
             live, dead = of(states, live=True), of(states, live=False)
-            assert live == plainly(repository, chosen), where
+            assert live == plainly(repository, chosen, since), where
             assert live.isdisjoint(dead), where
             assert live | dead == ever(repository) | live, where
             assert len(states) == len(live) + len(dead), f"{where}: each state is told once"
             firsts = [state.live for state in states]
             assert firsts == sorted(firsts, reverse=True), f"{where}: live ones come first"
-            assert history.references == [pinned for pinned in history.references if repository.reference(pinned.name).hash == pinned.hash], where
+            references = history.roots.references
+            assert references == [pinned for pinned in references if repository.reference(pinned.name).hash == pinned.hash], where
+            assert list(history.became_live()) == [], where
 
 
 class Counting:
@@ -147,13 +160,18 @@ class Counting:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self.read = 0
+        self.read = self.logs = self.diffs = 0
         self.vanishing: dict[str, int] = {}
 
     def __getattr__(self, name: str):
         return getattr(self._repository, name)
 
+    def diff(self, *revisions: str) -> Iterator[DiffEntry]:
+        self.diffs += 1
+        return self._repository.diff(*revisions)
+
     def log(self, start: str, **options: bool) -> Iterator[LogEntry]:
+        self.logs += 1
         for number, entry in enumerate(self._repository.log(start, **options)):
             if self.vanishing.get(start) == number:
                 found = self._repository.reference("doomed")
@@ -173,7 +191,7 @@ def test_fifty_branches_over_shared_history_cost_little_more_than_one(catalog, c
         for number in range(branches):
             catalog.branch(f"b{number}", f"main~{number % 10 + 1}")
         counting = Counting(catalog.repository)
-        history = History(counting, policies(cutoff, [], clock.now))
+        history = History(counting, policies(cutoff, [], clock.now), moves_since=LATER)
         list(history.states())
         # The commit below each piece is looked at from both sides.
         assert counting.read <= 215
@@ -192,7 +210,7 @@ def test_a_reference_that_vanishes_meanwhile_takes_nothing_away_from_the_others(
     counting.vanishing[f"@{doomed}"] = 4
     # The doomed one is walked first, because it reaches furthest.
     chosen = policies("PT12H", [("doomed", "NONE")], clock.now)
-    history = History(counting, chosen)
+    history = History(counting, chosen, moves_since=LATER)
     states = list(history.states())
     assert [pinned.name for pinned in history.vanished] == ["doomed"]
     assert of(states, live=True) >= plainly(catalog.repository, chosen)
@@ -222,9 +240,9 @@ def test_a_branch_that_is_made_meanwhile_at_an_old_commit_is_live(catalog, clock
                 self.made = True
                 catalog.branch("late", "main~5")
 
-    history = History(Late(catalog.repository), policies("1", [], clock.now))
+    history = History(Late(catalog.repository), policies("1", [], clock.now), moves_since=LATER)
     assert {number for _, _, number in of(list(history.states()), live=True)} == {9, 4}
-    assert [pinned.name for pinned in history.references] == ["main", "late"]
+    assert [pinned.name for pinned in history.roots.references] == ["main", "late"]
 
 
 def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalog, clock):
@@ -233,7 +251,7 @@ def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalo
     catalog.write("dropped", {"only": 7})
     head = catalog.repository.reference("dropped")
     catalog.repository.delete_reference("dropped", expected_hash=head.hash)
-    states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
+    states = list(History(catalog.repository, policies("NONE", [], clock.now), moves_since=LATER).states())
     assert {number for _, _, number in of(states, live=False)} == {7}
     assert [state.reference for state in states if not state.live] == ["dropped"]
 
@@ -245,14 +263,123 @@ def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog
     assert {(state.key, state.type) for state in states} == {("d", "DELTA_LAKE_TABLE"), ("t", "ICEBERG_TABLE")}
 
 
+def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice():
+    """The walk before each batch of deletions: whatever happened since, it tells what the plain reading adds to what was live."""
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    for round_ in range(60):
+        where = f"seed {seed}, round {round_}"
+        clock = Clock()
+        with connect("memory:", clock=clock) as repository:
+            catalog = Catalog(repository)
+            scribble(catalog, chance)
+            rules = [(pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "late.*")][chance.randrange(3) :]
+            chosen = policies(chance.choice(POLICIES), rules, clock.now)
+            since = chance.choice([LATER, START, clock.now + STEP])
+            history = History(repository, chosen, moves_since=since)
+            live = of(list(history.states()), live=True)
+            expected = plainly(repository, chosen, since)
+            for step in range(3):
+                ever_known = sorted({move.before for move in repository.reflog() if move.before} - {NO_ANCESTOR})
+                if ever_known:
+                    catalog.branch(f"late{step}", f"@{chance.choice(ever_known)}{chance.choice(['', '~1', '~2'])}") if chance.random() < 0.7 else None
+                catalog.write("main", {"t0": 1000 + step}) if chance.random() < 0.5 else None
+                again = list(history.became_live())
+                assert live.isdisjoint(of(again, live=True)), where
+                assert len(again) == len(of(again, live=True)), where
+                live |= of(again, live=True)
+                expected |= plainly(repository, chosen, since)
+                assert live == expected, where
+            assert list(history.became_live()) == [], where
+
+
+def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
+    """A branch, its last commits, and what was assigned away, until the moves have expired; then it is known to have been there."""
+    catalog.write("main", {"t": 1})
+    catalog.branch("dev")
+    catalog.write("dev", {"only": 7})
+    catalog.write("dev", {"only": 8})
+    before = clock.now
+    head = catalog.repository.reference("dev")
+    catalog.repository.delete_reference("dev", expected_hash=head.hash)
+    chosen = policies("1", [], clock.now)
+    for since, live, dead in [(START, {1, 7, 8}, set()), (before + STEP / 2, {1, 8}, {7}), (LATER, {1}, {7, 8})]:
+        states = list(History(catalog.repository, chosen, moves_since=since).states())
+        assert {number for _, _, number in of(states, live=True)} == live
+        assert {number for _, _, number in of(states, live=False)} == dead
+
+
+def test_positions_along_one_line_cost_one_walk(catalog, clock):
+    for number in range(300):
+        catalog.write("main", {f"t{number % 40}": number})
+    counting = Counting(catalog.repository)
+    history = History(counting, policies("1", [], clock.now))
+    assert len(list(history.states())) == 300
+    assert history.roots.positions == 300, "HEAD is none, the empty state is one"
+    assert (counting.logs, counting.diffs) == (1, 0)
+    assert counting.read == 300
+
+
+def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_names_it(catalog, clock):
+    catalog.branch("dev")
+    catalog.write("dev", {"only": 7})
+    dev = catalog.repository.reference("dev")
+    catalog.repository.delete_reference("dev", expected_hash=dev.hash)
+
+    class Lost(Counting):
+        forgotten = False
+        asked = 0
+
+        def log(self, start: str, **options: bool) -> Iterator[LogEntry]:
+            if start == f"@{dev.hash}":
+                raise CommitNotFound(f"{start} is gone")
+            return super().log(start, **options)
+
+        def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
+            self.asked += 1
+            found = catalog.repository.reflog(name)
+            return (move for move in found if not (self.forgotten and self.asked > 1 and move.reference == "dev"))
+
+    lost = Lost(catalog.repository)
+    with pytest.raises(CommitNotFound):
+        list(History(lost, policies("1", [], clock.now)).states())
+    lost.forgotten, lost.asked = True, 0
+    history = History(lost, policies("1", [], clock.now))
+    assert of(list(history.states()), live=True) == set()
+    assert [root.name for root in history.vanished] == ["dev"]
+
+
+def test_a_server_without_a_reflog_has_references_as_roots_and_says_so(catalog, clock):
+    class Foreign(Counting):
+        def reflog(self, _name: str | None = None) -> Iterator[ReflogEntry]:
+            raise NotAllowed("this server cannot tell where references have been")
+
+    catalog.write("main", {"t": 1})
+    catalog.write("main", {"t": 2})
+    history = History(Foreign(catalog.repository), policies("1", [], clock.now))
+    assert {number for _, _, number in of(list(history.states()), live=True)} == {2}
+    assert (history.roots.has_reflog, history.roots.positions) == (False, 0)
+
+
+def test_a_reflog_that_breaks_off_ends_the_walk(catalog, clock):
+    class Broken(Counting):
+        def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
+            yield next(catalog.repository.reflog(name))
+            raise NotAllowed("no more of it")
+
+    catalog.write("main", {"t": 1})
+    with pytest.raises(NotAllowed):
+        list(History(Broken(catalog.repository), policies("1", [], clock.now)).states())
+
+
 def test_over_a_server_the_same_is_live_and_dead_as_in_its_store(tmp_path):
     store = f"sqlite:///{tmp_path}/catalog.sqlite"
     seed = random.randrange(2**32)
     clock = Clock()
     with create(store, clock=clock) as repository:
         scribble(Catalog(repository), random.Random(seed))
-        chosen = policies("3", [("b.*[02468]", "PT20H")], clock.now)
-        here = list(History(repository, chosen).states())
+        chosen, since = policies("3", [("b.*[02468]", "PT20H")], clock.now), START + 20 * STEP
+        here = list(History(repository, chosen, moves_since=since).states())
     with started("--store", store) as (_, url), connect(f"{url}/api/v2") as repository:
-        there = list(History(repository, chosen).states())
+        there = list(History(repository, chosen, moves_since=since).states())
     assert there == here, f"seed {seed}"

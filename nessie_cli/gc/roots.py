@@ -1,0 +1,104 @@
+"""Roots of the garbage collection: every reference, and every position that `nessie undo` promises to bring back.
+
+A position is the commit before or after a move of the reflog that has not expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
+from nessie_cli.gc.run import Pinned
+from nessie_cli.model import ReflogEntry
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.expiry import expiry
+
+EVER = datetime.min.replace(tzinfo=UTC)
+
+
+class Root(Struct, frozen=True):
+    """A commit that a reference is at, or was at and can be brought back to."""
+
+    name: str
+    hash: str
+    is_position: bool = False
+
+    @property
+    def id(self) -> bytes:
+        """The hash as bytes."""
+        return bytes.fromhex(self.hash)
+
+
+def moves_since(repository: Repository, now: datetime) -> datetime:
+    """Returns the time before which moves of the reflog have expired, by the repository's settings."""
+    limit = expiry(repository.config().settings).moves
+    return EVER if limit > now - EVER else now - limit
+
+
+class Roots:
+    """The roots of a repository. What was read once is not read again, except the references."""
+
+    def __init__(self, repository: Repository, since: datetime = EVER) -> None:
+        """Moves before `since` have expired."""
+        self._repository = repository
+        self._since = since
+        self._last_move = 0
+        self._known: set[Root] = set()
+        self.references: list[Pinned] = []
+        """All that were there, and where they stood."""
+        self.positions = 0
+        """The number of positions, those that references are at left out."""
+        self.has_reflog = True
+        """Whether the repository tells its reflog. Servers of other makers do not."""
+        self.expired: dict[str, str] = {}
+        """Commits before moves that have expired, each with its reference."""
+
+    def new(self) -> list[Root]:
+        """Returns the roots that were not returned before: references, then positions from the newest move on.
+
+        Cost: the references, and the pages of the reflog since the last call.
+        """
+        found = [Pinned(one.name, one.type.value, one.hash) for one in self._repository.references()]
+        self.references += [one for one in found if one not in self.references]
+        roots = dict.fromkeys(Root(one.name, one.hash) for one in found)
+        # References are read first: one that moves meanwhile is in the reflog.
+        positions = dict.fromkeys(self._positions())
+        new = [root for root in [*roots, *positions] if root not in self._known]
+        self._known.update(new)
+        at_references = {(one.name, one.hash) for one in self.references}
+        self.positions += sum(one.is_position and (one.name, one.hash) not in at_references for one in new)
+        return new
+
+    def is_gone(self, root: Root) -> bool:
+        """Whether a reference was deleted, or the reflog has no move of this position any more."""
+        if root.is_position:
+            return all(root.hash not in (one.before, one.after) for one in self._moves(0))
+        try:
+            self._repository.reference(root.name)
+        except NotFound:
+            return True
+        return False
+
+    def _positions(self) -> Iterator[Root]:
+        for move in self._moves(self._last_move):
+            self._last_move = max(self._last_move, move.number)
+            if move.time >= self._since:
+                for hash_ in filter(None, (move.before, move.after)):
+                    yield Root(move.reference, hash_, is_position=True)
+            elif move.before:
+                self.expired.setdefault(move.before, move.reference)
+
+    def _moves(self, last: int) -> Iterator[ReflogEntry]:
+        """The moves with higher numbers than this, newest first."""
+        try:
+            moves = self._repository.reflog()
+            move = next(moves, None)
+        except (NotFound, NotAllowed, InvalidInput):
+            self.has_reflog = False
+            return
+        while move is not None and move.number > last:
+            yield move
+            move = next(moves, None)
