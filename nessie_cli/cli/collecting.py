@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,11 @@ from nessie_cli.cli.engines import Engine, chosen, spark_session
 from nessie_cli.errors import InvalidInput, StoreNotFound
 
 if TYPE_CHECKING:
-    from nessie_cli.gc.applying import Marked
-    from nessie_cli.gc.run import Approval, Marks, Run, Runs
+    from nessie_cli.gc.applying import Revived
+    from nessie_cli.gc.marker import RepositoryMarker
+    from nessie_cli.gc.marking import Marked
+    from nessie_cli.gc.run import Approval, Marks, Run, Runs, Settings
+    from nessie_cli.repository.base import Repository
 
 NO_RUNS = "no workspace here or above to keep runs in; `nessie init` makes one, or name a folder with --runs"
 
@@ -45,7 +49,7 @@ def clock() -> datetime:
 
 
 class Worker:
-    """Marks and plans a run by its engine, on the store that it was begun on."""
+    """Marks and plans a run by its engine, on the store that it was begun on, for the workspace of this invocation."""
 
     def __init__(self, call: Invocation, run: Run, engine: Engine | None, tell: Any) -> None:
         self._call = call
@@ -65,18 +69,46 @@ class Worker:
 
         return of_s3() | properties_of(self._run.info.settings.catalog)
 
-    def mark(self, marks: Marks) -> Marked:
-        """Mark into these datasets."""
-        settings = self._run.info.settings
+    @cached_property
+    def _marker(self) -> RepositoryMarker:
+        from nessie_cli.gc.marker import RepositoryMarker
+        from nessie_cli.gc.staged import staged_states
+
+        workspace = self._call.workspace
+        return RepositoryMarker(
+            self._repository,
+            self._run.info.settings,
+            self.properties,
+            self._tell,
+            staged=lambda: staged_states(workspace) if workspace else (),
+            engine=self._engine,
+        )
+
+    def _engine(self, repository: Repository, settings: Settings, marks: Marks, properties: Mapping[str, str], told: Any) -> Marked:
         if self._spark:
             from nessie_cli.spark import gc_mark
 
             with spark_session(self._call):
-                found: Marked = gc_mark(self._repository, settings, marks, self.properties, self._tell)
+                found: Marked = gc_mark(repository, settings, marks, properties, told)
             return found
         from nessie_cli.gc.marking import mark
 
-        return mark(self._repository, settings, marks, self.properties, self._tell)
+        return mark(repository, settings, marks, properties, told)
+
+    def verify(self) -> int | None:
+        """Verify the part of the store that marking reads, see `Marker`. Says so if that is not possible from here."""
+        verified = self._marker.verify()
+        if verified is None:
+            self._call.note(f"{self._repository.url}: a server's store cannot be verified by its clients; run `nessie fsck` where it is first")
+        return verified
+
+    def mark(self, marks: Marks) -> Marked:
+        """See `Marker`."""
+        return self._marker.mark(marks)
+
+    def revived(self) -> Iterator[Revived]:
+        """See `Marker`."""
+        return self._marker.revived()
 
     def plan(self) -> Mapping[str, int]:
         """Find the candidates; answers counts."""

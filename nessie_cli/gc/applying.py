@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc.audit import Trail
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.removal import Candidate, Outcome, Removed, Remover, Scope
@@ -40,6 +40,34 @@ class Marked(Protocol):
 
 Mark = Callable[[Marks], Marked]
 """Marks what is live now, by the settings of the run."""
+
+
+class Revived(NamedTuple):
+    """A file that has become live since the mark, by its normal path, and the content that needs it.
+
+    With `is_base`, anything below the path may be live: the content cannot be read.
+    """
+
+    path: str
+    key: str
+    reference: str
+    is_base: bool = False
+
+
+class Marker(Protocol):
+    """Says what is live in a repository, by the settings of a run."""
+
+    def verify(self) -> int | None:
+        """Verify the objects that marking reads; returns how many there are, None if this repository cannot be verified from here.
+
+        Raises `DamagedObject`.
+        """
+
+    def mark(self, marks: Marks) -> Marked:
+        """Mark what is live now."""
+
+    def revived(self) -> Iterator[Revived]:
+        """Files that have become live since the mark, or since the last call, because a reference was made or moved or a batch was staged."""
 
 
 def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Approval:
@@ -86,19 +114,22 @@ class Applied(NamedTuple):
 
 
 def apply(
-    run: Run, mark: Mark, properties: Mapping[str, str], clock: Callable[[], datetime], progress: Progress, *, dry_run: bool = False
+    run: Run, marker: Marker, properties: Mapping[str, str], clock: Callable[[], datetime], progress: Progress, *, dry_run: bool = False
 ) -> Applied:
     """Delete the approved candidates of a run that are still garbage; to be called under the run's lock.
 
-    Marks again first. An error before the first deletion deletes nothing; one between two batches leaves the run to be gone on with.
-    Raises what `need_approval` and `mark` raise. Memory: some 100 bytes for each candidate.
+    Verifies the store and marks again first. An error before the first deletion deletes nothing; one between two batches leaves the run to be
+    gone on with. Raises what `need_approval` and the marker raise, and `ReferenceMoved` before a batch if a candidate has become live since the
+    mark. Memory: some 100 bytes for each candidate.
     """
     need_approval(run)
+    marker.verify()
     if dry_run:
-        return _rehearsed(run, _judge(run, mark), progress)
+        return _rehearsed(run, _judge(run, marker), progress)
     with run.failing():
         run.reach(State.APPLYING, clock())
-        applied = _remove(run, _judge(run, mark), Remover(Scope(run.info.settings.warehouse), properties), clock, progress)
+        removing = _Removing(run, marker, _judge(run, marker), Remover(Scope(run.info.settings.warehouse), properties))
+        applied = removing.remove(clock, progress)
         partly = applied.outcomes.get(Outcome.FAILED, 0) > 0
         run.reach(State.PARTLY if partly else State.APPLIED, clock(), applied.counts)
     return applied
@@ -108,12 +139,15 @@ def apply(
 
 
 class _Judge:
-    """Says of each candidate why it stays; None for one that is to be removed."""
+    """Says of each candidate why it stays; None for one that is to be removed. `wanted` are all candidates, by digest of their paths."""
 
-    def __init__(self, settled: set[int], live: set[int], protected: Iterable[str]) -> None:
+    def __init__(self, settled: set[int], wanted: set[int], live: set[int], protected: Iterable[str]) -> None:
         self._settled = settled
+        self._wanted = wanted
         self._live = live
         self._protected = tuple(protected)
+        self._revived: list[Revived] = []
+        """Places of contents that became live and cannot be read."""
 
     def is_settled(self, candidate: Candidate) -> bool:
         """Whether it was removed before."""
@@ -127,15 +161,34 @@ class _Judge:
             return Removed(candidate.location, Outcome.PROTECTED, "belongs to a content that cannot be read now")
         return None
 
+    def need_dead(self, revived: Iterable[Revived], going: Iterable[tuple[Candidate, str]]) -> None:
+        """Raises `ReferenceMoved` if a candidate of the run has become live, or one that is about to go may have."""
+        for one in revived:
+            if one.is_base:
+                self._revived.append(one)
+            elif _digest(one.path) in self._wanted:
+                raise _became_live(one, one.path)
+        for _, path in going:
+            for one in self._revived:
+                if path.startswith(f"{one.path.rstrip('/')}/"):
+                    raise _became_live(one, path)
 
-def _judge(run: Run, mark: Mark) -> _Judge:
+
+def _became_live(one: Revived, path: str) -> ReferenceMoved:
+    return ReferenceMoved(
+        f"{one.key} on {one.reference} has become live since the run was marked and needs {path}, a candidate; nothing more is deleted. "
+        "Hint: apply the run again, it keeps what is live now"
+    )
+
+
+def _judge(run: Run, marker: Marker) -> _Judge:
     """Mark again, and keep what that finds."""
     marks = run.marks(again=True)
     run.forget(*marks)
-    mark(marks)
+    marker.mark(marks)
     wanted = {_digest(path) for batch in run.dataset("candidates").batches(["path"]) for path in batch.column("path").to_pylist()}
     live = {found for batch in marks.live.batches(["path"]) for found in map(_digest, batch.column("path").to_pylist()) if found in wanted}
-    return _Judge({_digest(location) for location in Trail(run.audit_path).settled()}, live, _protected(marks.findings))
+    return _Judge({_digest(location) for location in Trail(run.audit_path).settled()}, wanted, live, _protected(marks.findings))
 
 
 def _protected(findings: Dataset) -> Iterator[str]:
@@ -161,30 +214,50 @@ def candidates(run: Run) -> Iterator[tuple[Candidate, str]]:
         yield Candidate(row["location"], row["size"], row["modified"], row["base"]), row["path"]
 
 
-def _remove(run: Run, judge: _Judge, remover: Remover, clock: Callable[[], datetime], progress: Progress) -> Applied:
-    trail = Trail(run.audit_path)
-    interrupted = trail.begun()
-    total, done, number = run.info.counts.get("candidates"), 0, trail.last_batch()
-    outcomes: Counter[Outcome] = Counter()
-    with run.dataset("kept").writing(_kept_schema()) as keep:
-        for batch in _batches(candidates(run)):
-            left = [(candidate, path) for candidate, path in batch if not judge.is_settled(candidate)]
-            staying = {candidate.location: why for candidate, path in left if (why := judge.stays(candidate, path))}
-            going = [candidate for candidate, _ in left if candidate.location not in staying]
-            results = list(staying.values())
-            if going:
-                number += 1
-                trail.begin(number, clock(), going)
-                removed = [_of_before(one, interrupted) for one in remover.remove(going)]
-                trail.end(number, clock(), removed)
-                _need_answer(removed)
-                results += removed
-            outcomes.update(one.outcome for one in results)
-            keep(_kept_rows(one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)))
-            done += len(batch)
-            progress(done, total)
-    deleted, gone, deleted_bytes = trail.totals()
-    return Applied({**outcomes, Outcome.DELETED: deleted, Outcome.GONE: gone}, deleted_bytes)
+class _Removing:
+    """Removes the candidates of a run, batch by batch."""
+
+    def __init__(self, run: Run, marker: Marker, judge: _Judge, remover: Remover) -> None:
+        self._run = run
+        self._marker = marker
+        self._judge = judge
+        self._remover = remover
+        self._trail = Trail(run.audit_path)
+        self._interrupted = self._trail.begun()
+        self._number = self._trail.last_batch()
+
+    def remove(self, clock: Callable[[], datetime], progress: Progress) -> Applied:
+        total, done = self._run.info.counts.get("candidates"), 0
+        outcomes: Counter[Outcome] = Counter()
+        with self._run.dataset("kept").writing(_kept_schema()) as keep:
+            for batch in _batches(candidates(self._run)):
+                results = list(self._batch(batch, clock))
+                outcomes.update(one.outcome for one in results)
+                keep(_kept_rows(one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)))
+                done += len(batch)
+                progress(done, total)
+        deleted, gone, deleted_bytes = self._trail.totals()
+        return Applied({**outcomes, Outcome.DELETED: deleted, Outcome.GONE: gone}, deleted_bytes)
+
+    def _batch(self, batch: Sequence[tuple[Candidate, str]], clock: Callable[[], datetime]) -> Iterator[Removed]:
+        going = []
+        for candidate, path in batch:
+            if self._judge.is_settled(candidate):
+                continue
+            why = self._judge.stays(candidate, path)
+            if why is None:
+                going.append((candidate, path))
+            else:
+                yield why
+        if not going:
+            return
+        self._judge.need_dead(self._marker.revived(), going)
+        self._number += 1
+        self._trail.begin(self._number, clock(), [candidate for candidate, _ in going])
+        removed = [_of_before(one, self._interrupted) for one in self._remover.remove([candidate for candidate, _ in going])]
+        self._trail.end(self._number, clock(), removed)
+        _need_answer(removed)
+        yield from removed
 
 
 def _need_answer(removed: Iterable[Removed]) -> None:

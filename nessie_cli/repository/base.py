@@ -409,6 +409,14 @@ class Repository(ABC):
     def check(self) -> Iterator[Problem]:
         """Verify every object, reference and link, as `nessie fsck`."""
 
+    def verify(self, commits: Collection[str]) -> int | None:  # noqa: ARG002 - for implementations
+        """Verify everything that these commits (whole hashes) need: each object is what its id says. Returns the number of objects.
+
+        Returns None if this repository cannot verify its store: a client of a server cannot. Raises `DamagedObject` for the first damaged
+        object. Cost: each object is read once.
+        """
+        return None
+
     def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:  # noqa: ARG002 - for implementations
         """Expire the reflog and request ids, and delete objects that nothing needs; safe beside readers and writers.
 

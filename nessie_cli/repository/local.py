@@ -371,6 +371,14 @@ class LocalRepository(Repository):
 
         return verify(self._store, self._at.progress)
 
+    def verify(self, commits: Collection[str]) -> int:
+        """See `Repository`."""
+        from nessie_cli.repository.verification import verify
+
+        if not self._store.reflog(limit=1):
+            raise DamagedObject(f"store {self.url}: its reflog is empty, and the newest entry of a reflog never expires")
+        return verify(self._store.get, _ids(commits), self._at.progress)
+
     def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:
         """See `Repository`."""
         from nessie_cli.repository.expiry import expiry

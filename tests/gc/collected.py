@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import Applied, apply, approve
+from nessie_cli.gc.applying import Applied, Revived, apply, approve
 from nessie_cli.gc.listing import Listed, files_below
 from nessie_cli.gc.run import Marks, Pinned, Run, Runs, Settings, State
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LIVE
@@ -37,6 +38,8 @@ class Heap:
         self.live = {str(path) for path in self.kept}
         self.broken: list[str] = []
         self.more: list[Listed] = []
+        self.now_live: list[Revived] = []
+        self.damage: NessieError | None = None
 
     def write(self, name: str, text: str = "0123456789") -> Path:
         path = self.base / name
@@ -47,6 +50,15 @@ class Heap:
     @property
     def settings(self) -> Settings:
         return Settings(store="memory:", reference_time=TIME, warehouse=(str(self.folder / "warehouse"),))
+
+    def verify(self) -> int | None:
+        if self.damage is not None:
+            raise self.damage
+        return 1
+
+    def revived(self) -> Iterator[Revived]:
+        while self.now_live:
+            yield self.now_live.pop()
 
     def mark(self, marks: Marks) -> Marked:
         with marks.live.writing(LIVE) as write:
@@ -82,7 +94,7 @@ class Heap:
 
     def apply(self, run: Run, *, dry_run: bool = False) -> Applied:
         with run.changing():
-            return apply(run, self.mark, {}, clock, lambda _done, _total: None, dry_run=dry_run)
+            return apply(run, self, {}, clock, lambda _done, _total: None, dry_run=dry_run)
 
     def go_on(self) -> Run:
         """Take the newest run to its end, from whatever it has come to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyiceberg.table import StaticTable
 from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
 from nessie_cli.gc.applying import Applied, apply, approve
+from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.marking import mark
 from nessie_cli.gc.planning import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings
@@ -31,6 +32,11 @@ READ = dict[tuple[str, int], list[dict[str, Any]]]
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def later() -> datetime:
+    """When all that was done by now has left the reflog."""
+    return now() + timedelta(days=91)
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -64,7 +70,7 @@ class Shore(Lake):
         self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.reference(source).hash)
 
     def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> Settings:
-        given = {"warehouse": (str(self.warehouse),), "reference_time": now()} | more
+        given = {"warehouse": (str(self.warehouse),), "reference_time": later()} | more
         return Settings(store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given)
 
     def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
@@ -79,7 +85,10 @@ class Shore(Lake):
         """What became of the candidates of a planned run, all of them approved."""
         with run.changing():
             approve(run, "Ann", now())
-            return apply(run, lambda marks: marking(self.repository, run.info.settings, marks, {}, silent), {}, now, lambda _done, _total: None)
+            return apply(run, self.marker(run, marking), {}, now, lambda _done, _total: None)
+
+    def marker(self, run: Run, marking: Any = mark) -> RepositoryMarker:
+        return RepositoryMarker(self.repository, run.info.settings, {}, silent, engine=marking)
 
     def files(self) -> set[str]:
         return {normalised(str(path)) for path in self.warehouse.rglob("*") if path.is_file()}

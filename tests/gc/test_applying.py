@@ -119,7 +119,7 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
         raise KeyboardInterrupt
 
     with run.changing(), pytest.raises(KeyboardInterrupt):
-        applying.apply(run, heap.mark, {}, lambda: run.info.created, interrupt)
+        applying.apply(run, heap, {}, lambda: run.info.created, interrupt)
     left = sum(there(heap.garbage + garbage))
     assert (left, heap.runs.open().info.state) == (5, State.APPLYING)
     applied = heap.apply(run)

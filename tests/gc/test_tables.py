@@ -10,10 +10,12 @@ import pytest
 
 from nessie_cli.gc import phases
 from nessie_cli.gc.applying import apply, approve
+from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.marking import mark
 from nessie_cli.gc.planning import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings, State
 from nessie_cli.model import ReferenceType
+from tests.gc.lakes import later
 from tests.iceberg.lake import ROWS, Lake, lake_at, new_store, sorted_rows
 
 
@@ -31,7 +33,7 @@ class Collector:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         when = now()
-        settings = Settings(store=lake.uri, reference_time=when, default_cutoff="1", warehouse=(str(lake.warehouse),))
+        settings = Settings(store=lake.uri, reference_time=later(), default_cutoff="1", warehouse=(str(lake.warehouse),))
         self.run: Run = Runs(lake.folder / "runs").new(settings, when)
         self.settings = settings
 
@@ -46,7 +48,8 @@ class Collector:
 
     def apply(self) -> dict[str, int]:
         with self.run.changing():
-            return apply(self.run, self.mark, {}, now, lambda _done, _total: None).counts
+            marker = RepositoryMarker(self.lake.repository, self.settings, {}, unheard)
+            return apply(self.run, marker, {}, now, lambda _done, _total: None).counts
 
 
 def files(lake: Lake) -> set[Path]:

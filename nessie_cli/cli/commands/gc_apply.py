@@ -36,7 +36,7 @@ def gc_apply(
             finish(call, run)
             return
         worker = Worker(call, run, engine, tell)
-        found = apply(run, worker.mark, worker.properties, clock, lambda done, total: tell("deleting", done, total), dry_run=dry_run)
+        found = apply(run, worker, worker.properties, clock, lambda done, total: tell("deleting", done, total), dry_run=dry_run)
     if not dry_run:
         finish(call, run)
     elif call.wants_json:

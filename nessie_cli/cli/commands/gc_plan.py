@@ -55,6 +55,7 @@ def gc_plan(
         if not allowed:
             raise InvalidInput("below which locations may files be deleted? name them with --warehouse; a table's own metadata is not trusted")
         worker = Worker(call, run, engine, tell)
+        worker.verify()
         settings = run.info.settings.with_plan(tuple(map(_absolute, allowed)), _grace(call, grace))
         phases.plan(run, worker.plan, settings, clock)
     finish(call, run)

@@ -1,0 +1,92 @@
+"""Marks what is live in a repository, and finds the files that have become live since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TypeAlias
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc.applying import Revived
+from nessie_cli.gc.following import BROKEN, Follower
+from nessie_cli.gc.history import History, TableState, no_staged
+from nessie_cli.gc.marking import Marked, Told, contents_of, history_of, mark
+from nessie_cli.gc.pieces import Finding, Notes
+from nessie_cli.gc.roots import Roots, moves_since
+from nessie_cli.gc.run import Marks, Settings
+from nessie_cli.iceberg.reachable import Kind, Snapshots
+from nessie_cli.repository.base import Repository
+
+Engine: TypeAlias = Callable[[Repository, Settings, Marks, Mapping[str, str], Told], Marked]
+"""`gc.marking.mark`, or the same by other means."""
+
+
+class RepositoryMarker:
+    """Marks by the settings of a run; a `Marker`.
+
+    `properties` are those of PyIceberg's FileIO. `staged` is called for the states of the staged batch and the stashes.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        properties: Mapping[str, str],
+        told: Told,
+        *,
+        staged: Callable[[], Iterable[TableState]] = no_staged,
+        engine: Engine = mark,
+    ) -> None:
+        self._repository = repository
+        self._settings = settings
+        self._properties = properties
+        self._told = told
+        self._staged = staged
+        self._engine = engine
+        self._history: History | None = None
+        self._marks: Marks | None = None
+
+    def verify(self) -> int | None:
+        """See `Marker`."""
+        self._told("verifying the store", 0, None)
+        roots = Roots(self._repository, moves_since(self._repository, self._settings.reference_time))
+        return self._repository.verify({root.hash for root in roots.new()})
+
+    def mark(self, marks: Marks) -> Marked:
+        """See `Marker`. Goes on with a mark that was stopped, see `gc.marking.mark`."""
+        self._history, self._marks = history_of(self._repository, self._settings, self._told, self._staged), marks
+        vars(self).pop("_follower", None)
+        contents_of(self._repository, self._settings, marks, self._told, self._history)
+        return self._engine(self._repository, self._settings, marks, self._properties, self._told)
+
+    def revived(self) -> Iterator[Revived]:
+        """See `Marker`. Cost where nothing has changed: that of `History.became_live`."""
+        if self._history is None:
+            raise InvalidInput("nothing has been marked yet")
+        for state in self._history.became_live():
+            yield from self._needed(state)
+
+    def _needed(self, state: TableState) -> Iterator[Revived]:
+        notes = Notes()
+        for file, _ in self._follower.live([state], notes):
+            yield Revived(file.path, state.key, state.reference)
+        # Which files a content needs that cannot be read, nobody knows.
+        unknown = [finding.base for finding in notes.findings if finding.base]
+        if notes.broken:
+            unknown += [base for _, _, base in notes.bases] + self._known_bases(state.content_id)
+        for base in unknown:
+            yield Revived(base, state.key, state.reference, is_base=True)
+
+    @cached_property
+    def _follower(self) -> Follower:
+        """Reads no manifest that the mark has read: what is in it is live."""
+        assert self._marks is not None
+        follower = Follower(self._properties, Snapshots(self._settings.snapshots))
+        broken = [Finding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN]
+        rows = self._marks.live.records(["path", "kind"])
+        follower.remember(Notes(broken=broken), (row["path"] for row in rows if row["kind"] == Kind.MANIFEST.value))
+        return follower
+
+    def _known_bases(self, content_id: str) -> list[str]:
+        assert self._marks is not None
+        return [row["base"] for row in self._marks.bases.records() if row["content_id"] == content_id]
