@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.expiry import expiry
 
 RENAME = "rename"
 
@@ -69,3 +71,12 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
     old, new = (other.reference, last.reference) if last.before is None else (last.reference, other.reference)
     hash_ = repository.reference(new).hash
     return Step("renamed", old, last.type, hash_, hash_, lambda: repository.rename_reference(new, old, expected_hash=hash_), renamed=new)
+
+
+def has_expired(repository: Repository, step: Step, now: datetime) -> bool:
+    """Whether a step leads where no move leads that the reflog still has to keep: `nessie gc` may have deleted table files of that commit."""
+    if step.after is None or step.renamed:
+        return False
+    limit = expiry(repository.config().settings).moves
+    moves = repository.reflog(step.name)
+    return not any(now - move.time <= limit and step.after in (move.before, move.after) for move in moves)

@@ -1,6 +1,10 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from nessie_cli.errors import ReferenceNotFound
+from nessie_cli.repository.opening import connect
+from tests.cli.conftest import Catalog
 
 
 def exists(catalog, name: str) -> bool:
@@ -13,7 +17,7 @@ def exists(catalog, name: str) -> bool:
 
 def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) -> None:
     before = catalog.head("main")
-    after = catalog.update("main", "db.orders", 2)
+    after = days_ago(catalog, 1).update("main", "db.orders", 2)
     ran = nessie("undo")
     assert (ran.code, ran.out) == (0, f"moved: main: {after} -> {before}\n")
     assert ran.err == "`nessie undo main` takes this back\n"
@@ -119,3 +123,52 @@ def test_undoing_the_creation_of_the_current_reference_is_refused(nessie, catalo
     assert nessie("undo", "dev").code == 0
     assert nessie("undo", "dev").code == 0
     assert nessie("switch", "dev").code == 0
+
+
+GONE = "may be gone"
+
+
+def days_ago(catalog, days: float) -> Catalog:
+    """The same store as somebody wrote to it then."""
+    catalog.repository.close()
+    time = int((datetime.now(UTC) - timedelta(days=days)).timestamp() * 10**6)
+    catalog.repository = connect(catalog.url, who="etl", clock=lambda: time)
+    return catalog
+
+
+def test_an_undo_beyond_the_expiry_says_that_files_may_be_gone(nessie, catalog) -> None:
+    old = days_ago(catalog, 91)
+    old.branch("dev")
+    head = old.update("dev", "db.orders", 7)
+    old.repository.delete_reference("dev", expected_hash=head)
+    for words in (["undo", "dev", "--dry-run"], ["undo", "dev", "--dry-run", "--json"], ["undo", "dev"]):
+        ran = nessie(*words)
+        assert ran.code == 0
+        assert GONE in ran.err
+        assert "nessie audit dev" in ran.err
+    assert catalog.head("dev") == head
+    assert GONE not in nessie("undo", "dev").err, "a deletion brings nothing back"
+    assert GONE not in nessie("undo", "dev").err, "it was there just now"
+
+
+@pytest.mark.parametrize(
+    ("days", "setting", "warned"), [(89, None, False), (91, None, True), (31, "30d", True), (29, "30d", False), (100, "1000d", False)]
+)
+def test_the_expiry_is_the_repositorys(nessie, catalog, days, setting, warned) -> None:
+    old = days_ago(catalog, days)
+    head = old.branch("dev")
+    old.repository.delete_reference("dev", expected_hash=head)
+    if setting:
+        assert nessie("config", "set", "reflog-expiry", setting, "--repository").code == 0
+    assert (GONE in nessie("undo", "dev").err) is warned
+
+
+def test_an_old_move_to_where_a_young_one_began_is_no_undo_beyond_the_expiry(nessie, catalog) -> None:
+    old = days_ago(catalog, 200)
+    first, second = old.update("main", "db.orders", 2), old.update("main", "db.orders", 3)
+    young = days_ago(catalog, 1)
+    young.update("main", "db.orders", 4)
+    moves = nessie("reflog", "main", "--json").json["reflogEntries"]
+    number = {move["after"]: str(move["number"]) for move in moves}
+    assert GONE in nessie("undo", "main", "--to", number[first], "--dry-run").err
+    assert GONE not in nessie("undo", "main", "--to", number[second], "--dry-run").err

@@ -6,7 +6,7 @@ import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.references import follow_rename
-from nessie_cli.cli.undoing import Step, plan
+from nessie_cli.cli.undoing import Step, has_expired, plan
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference
@@ -25,16 +25,22 @@ def undo(
 ) -> None:
     """Take the last move of a reference back, or bring a deleted one back.
 
-    Commits stay in the store. Undoing again redoes.
+    Commits and table files stay until the move has left the reflog (90 days, setting reflog-expiry). Undoing again redoes.
     """
     call = Invocation.of(ctx)
     refuse_empty("nessie undo [REF]", reference)
     step = plan(call.repository(), reference or call.reference_name(), to)
     if step.after is None and call.workspace and call.workspace.current_reference() == step.name:
         raise InvalidInput(f"this would delete '{step.name}', the current reference of this workspace; `nessie switch` to another one first")
+    expired = has_expired(call.repository(), step, call.now)
     done = _preview(step) if dry_run else step.act()
     if step.renamed and not dry_run:
         follow_rename(call, step.renamed, step.name)
+    if expired:
+        call.note(
+            "table files of this commit may be gone: it is older than the reflog's expiry, so `nessie gc` does not keep them; "
+            f"`nessie audit {step.name}` checks"
+        )
     if call.wants_json:
         call.answer(encode_single_reference(done) | {"wasApplied": not dry_run, "before": step.before, "after": step.after})
         return
