@@ -410,10 +410,10 @@ class Repository(ABC):
         """Verify every object, reference and link, as `nessie fsck`."""
 
     def verify(self, commits: Collection[str]) -> int | None:  # noqa: ARG002 - for implementations
-        """Verify everything that these commits (whole hashes) need: each object is what its id says. Returns the number of objects.
+        """Verify the references, and everything that these commits (whole hashes) need. Returns the number of objects.
 
-        Returns None if this repository cannot verify its store: a client of a server cannot. Raises `DamagedObject` for the first damaged
-        object. Cost: each object is read once.
+        Each object has to be what its id says, each reference where the reflog says. Returns None if this repository cannot verify its store:
+        a client of a server cannot. Raises `DamagedObject` for the first thing that is damaged. Cost: the reflog and each object are read once.
         """
         return None
 

@@ -373,10 +373,9 @@ class LocalRepository(Repository):
 
     def verify(self, commits: Collection[str]) -> int:
         """See `Repository`."""
-        from nessie_cli.repository.verification import verify
+        from nessie_cli.repository.verification import verify, verify_references
 
-        if not self._store.reflog(limit=1):
-            raise DamagedObject(f"store {self.url}: its reflog is empty, and the newest entry of a reflog never expires")
+        verify_references(self._store)
         return verify(self._store.get, _ids(commits), self._at.progress)
 
     def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:

@@ -1,6 +1,22 @@
-"""`nessie gc`: what it refuses before a run is begun."""
+"""`nessie gc`: what it refuses, and that it keeps what other commands promise to bring back."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
 import pytest
+
+from nessie_cli.gc.run import Runs, State
+from nessie_cli.model import ContentKey, IcebergTable, ReferenceType
+from tests.cli.conftest import Nessie, Ran
+from tests.iceberg.lake import ROWS, lake_at
+from tests.server.processes import started
+
+LATER = "2999-01-01T00:00:00Z"
+"""All moves of the reflog have expired then."""
+FORMER_METADATA = 1
+"""The metadata file of the table as it was created: what is staged names a newer one."""
 
 
 @pytest.mark.parametrize("options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"], ["--snapshots", "some"]])
@@ -8,3 +24,199 @@ def test_no_run_is_begun_that_cannot_go_on(nessie, catalog, options) -> None:
     ran = nessie("gc", "mark", *options)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), ran
     assert nessie("gc", "list") == (0, "", "")
+
+
+class Place:
+    """A workspace whose tables are real; `only` is on the branch `dev`, `kept` on `main`."""
+
+    def __init__(self, nessie: Nessie, folder: Path) -> None:
+        self._nessie = nessie
+        self.folder = folder
+        self.store = folder / ".nessie" / "store.sqlite"
+        self.warehouse = folder / "warehouse"
+        self.metadata = ""
+
+    def __call__(self, *words: str) -> Ran:
+        ran = self._nessie(*words)
+        assert ran.code == 0, ran
+        return ran
+
+    def only(self) -> list[Path]:
+        """The files of the table that `dev` alone has."""
+        return sorted(path for path in self.warehouse.rglob("*") if path.is_file() and "only" in str(path))
+
+    def rows(self, branch: str = "dev") -> int:
+        """Those of that table, read through a branch."""
+        with lake_at(str(self.store), self.folder) as lake:
+            return len(lake.catalog(branch).load_table("db.only").scan().to_arrow())
+
+    def planned(self, *options: str) -> int:
+        """How many candidates there are."""
+        self("gc", "mark", *options)
+        return int(self("gc", "plan", "--warehouse", str(self.warehouse), "--grace", "0s", "--json").json["counts"]["candidates"])
+
+    def collected(self, *options: str) -> int:
+        """How many files have been deleted."""
+        self.planned(*options)
+        self("gc", "approve")
+        return int(self("gc", "apply", "--json").json["counts"]["deleted"])
+
+
+@pytest.fixture
+def place(nessie, tmp_path) -> Place:
+    assert nessie("init").code == 0
+    found = Place(nessie, tmp_path)
+    with lake_at(str(found.store), tmp_path) as lake:
+        catalog = lake.catalog("main")
+        catalog.create_namespace("db")
+        catalog.create_table("db.kept", ROWS.schema).append(ROWS)
+        lake.repository.create_reference(ReferenceType.BRANCH, "dev", lake.repository.reference("main").hash)
+        lake.catalog("dev").create_table("db.only", ROWS.schema).append(ROWS)
+        content = lake.repository.content("dev", ContentKey(("db", "only")))
+        assert isinstance(content, IcebergTable)
+        found.metadata = content.metadata_location
+    return found
+
+
+# -- what is promised ----------------------------------------------------------------------------------------
+
+
+def test_a_deleted_branch_that_undo_brings_back_has_its_files(place) -> None:
+    before = place.only()
+    assert "nessie undo dev" in place("branch", "-D", "dev").err
+    assert place.collected() == 0
+    place("undo", "dev")
+    assert (place.only(), place.rows()) == (before, 3)
+
+
+def test_a_state_that_undo_goes_back_to_has_its_files(place) -> None:
+    """The cut-off policy of the branch keeps one commit; the reflog keeps the one before."""
+    before = place.only()
+    place("branch", "-f", "dev", "main")
+    assert place.collected("--default-cutoff", "1") == 0
+    place("undo", "dev")
+    assert (place.only(), place.rows()) == (before, 3)
+
+
+def test_what_has_left_the_reflog_goes(place) -> None:
+    place("branch", "-D", "dev")
+    assert place.collected("--reference-time", LATER) > 0
+    assert place.only() == []
+
+
+def test_the_setting_of_the_repository_says_when_a_move_has_expired(place) -> None:
+    place("branch", "-D", "dev")
+    place("config", "set", "reflog-expiry", "365000d", "--repository")
+    assert place.planned("--reference-time", LATER) == 0
+    place("config", "set", "reflog-expiry", "1h", "--repository")
+    assert place.planned("--reference-time", LATER) > 0
+
+
+def test_the_staged_batch_and_the_stashes_of_the_workspace_keep_their_files(place) -> None:
+    place("content", "put", "db.only", "--from-metadata", place.metadata)
+    place("branch", "-D", "dev")
+    later = ("--reference-time", LATER)
+    assert place.planned(*later) == FORMER_METADATA
+    place("stash")
+    assert place.collected(*later) == FORMER_METADATA
+    place("stash", "pop")
+    assert place.collected(*later) == 0
+    place("commit", "-m", "it comes to main")
+    assert place.rows("main") == 3
+
+
+def test_a_stash_that_is_dropped_keeps_nothing(place) -> None:
+    place("content", "put", "db.only", "--from-metadata", place.metadata)
+    place("branch", "-D", "dev")
+    place("stash")
+    place("stash", "drop")
+    assert place.planned("--reference-time", LATER) > FORMER_METADATA
+
+
+def test_a_batch_that_is_staged_after_the_plan_keeps_its_files(place) -> None:
+    place("branch", "-D", "dev")
+    assert place.planned("--reference-time", LATER) > FORMER_METADATA
+    place("gc", "approve")
+    place("content", "put", "db.only", "--from-metadata", place.metadata)
+    assert place("gc", "apply", "--json").json["counts"]["deleted"] == FORMER_METADATA
+    place("commit", "-m", "it comes to main")
+    assert place.rows("main") == 3
+
+
+def test_a_batch_that_cannot_be_understood_ends_the_mark(place, nessie) -> None:
+    (place.folder / ".nessie" / "batch.json").write_text("{")
+    ran = nessie("gc", "mark")
+    assert ran.code == 2
+    assert "batch.json" in ran.err
+
+
+# -- a store that is damaged -------------------------------------------------------------------------------------
+
+
+def lost_reference(store: Path) -> None:
+    change(store, "DELETE FROM refs WHERE name = 'dev'")
+
+
+def moved_reference(store: Path) -> None:
+    change(store, "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'dev')")
+
+
+def lost_reflog(store: Path) -> None:
+    change(store, "DELETE FROM reflog")
+
+
+def damaged_value(store: Path) -> None:
+    flip(store, 1)
+
+
+def damaged_node(store: Path) -> None:
+    flip(store, 2)
+
+
+def lost_commit(store: Path) -> None:
+    change(store, "DELETE FROM objects WHERE number = (SELECT min(number) FROM objects WHERE kind = 3)")
+
+
+def change(store: Path, statement: str) -> None:
+    with apsw.Connection(str(store)) as file:
+        file.execute(statement)
+        assert file.changes() > 0, statement
+    file.close()
+
+
+def flip(store: Path, kind: int) -> None:
+    """One byte in the middle of the oldest object of a kind."""
+    with apsw.Connection(str(store)) as file:
+        number, packed = next(file.execute("SELECT number, packed FROM objects WHERE kind = ? ORDER BY number LIMIT 1", (kind,)))
+        middle = len(packed) // 2
+        other = packed[:middle] + bytes([packed[middle] ^ 1]) + packed[middle + 1 :]
+        file.execute("UPDATE objects SET packed = ? WHERE number = ?", (other, number))
+    file.close()
+
+
+@pytest.mark.parametrize("damage", [lost_reference, moved_reference, lost_reflog, damaged_value, damaged_node, lost_commit])
+def test_plan_and_apply_refuse_a_store_that_is_damaged(place, nessie, damage) -> None:
+    before = place.only()
+    place("tag", "other", "dev")
+    assert place.planned("--reference-time", LATER, "--default-cutoff", "1") > 0
+    place("gc", "approve")
+    damage(place.store)
+    runs = Runs(place.folder / ".nessie" / "gc")
+    for words in (["plan", "--warehouse", str(place.warehouse)], ["apply"], ["apply", "--dry-run"]):
+        ran = nessie("gc", *words)
+        assert (ran.code, ran.out) == (7, ""), (words, ran)
+        assert "nessie fsck" in ran.err
+        assert runs.open().info.state is State.APPROVED, "the plan and its approval stay"
+    assert place.only() == before
+
+
+def test_over_a_server_it_says_that_the_store_is_not_verified(place, nessie) -> None:
+    place("branch", "-D", "dev")
+    with started("--store", str(place.store)) as (_, url):
+        remote = ("--store", f"{url}/api/v2")
+        place(*remote, "gc", "mark")
+        plan = place(*remote, "gc", "plan", "--warehouse", str(place.warehouse), "--grace", "0s", "--json")
+        assert "cannot be verified by its clients" in plan.err
+        assert plan.json["counts"]["candidates"] == 0, "the reflog of the server counts"
+        place(*remote, "gc", "approve")
+        assert "cannot be verified by its clients" in place(*remote, "gc", "apply").err
