@@ -40,6 +40,7 @@ class Heap:
         self.more: list[Listed] = []
         self.now_live: list[Revived] = []
         self.damage: NessieError | None = None
+        self.away: NessieError | None = None
 
     def write(self, name: str, text: str = "0123456789") -> Path:
         path = self.base / name
@@ -61,6 +62,8 @@ class Heap:
             yield self.now_live.pop()
 
     def mark(self, marks: Marks) -> Marked:
+        if self.away is not None:
+            raise self.away
         with marks.live.writing(LIVE) as write:
             write(table(LIVE, [{"path": path, "kind": "DATA", "content_id": "1"} for path in sorted(self.live)]))
         with marks.findings.writing(FINDINGS) as write:

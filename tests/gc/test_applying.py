@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from nessie_cli.cli.collecting import next_step
-from nessie_cli.errors import StoreUnavailable
+from nessie_cli.errors import DamagedObject, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc import applying
+from nessie_cli.gc.applying import Revived
 from nessie_cli.gc.audit import Trail
 from nessie_cli.gc.listing import Listed
 from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
@@ -78,14 +80,13 @@ def test_a_file_that_was_written_anew_survives(heap):
 def test_a_store_that_fails_before_the_first_deletion_loses_nothing(heap):
     run = heap.approved()
 
-    def away(_marks: object) -> None:
-        raise StoreUnavailable("the store is away")
-
-    with run.changing(), pytest.raises(StoreUnavailable):
-        applying.apply(run, away, {}, lambda: run.info.created, lambda _done, _total: None)
+    heap.away = StoreUnavailable("the store is away")
+    with pytest.raises(StoreUnavailable):
+        heap.apply(run)
     assert all(there(heap.garbage))
     assert heap.runs.open().info.error == "the store is away"
     assert next_step(heap.runs.open()) == f"nessie gc apply {run.id}"
+    heap.away = None
     heap.apply(run)
     assert there(heap.garbage) == [False] * 5
 
@@ -125,6 +126,77 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
     applied = heap.apply(run)
     assert (sum(there(heap.garbage + garbage)), applied.outcomes[Outcome.DELETED]) == (0, 505)
     assert len(list(Trail(run.audit_path).settled())) == 505
+
+
+# -- what becomes live while files are deleted ---------------------------------------------------------------------------------------------
+
+
+def more_than_a_batch(heap: Heap) -> list[Path]:
+    """Garbage of which the last files are in the second batch."""
+    return [*heap.garbage, *(heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH))]
+
+
+def test_a_candidate_that_becomes_live_before_the_first_batch_stops_everything(heap):
+    run = heap.approved()
+    heap.now_live = [Revived(str(heap.base / "elsewhere"), "db.t", "dev"), Revived(str(heap.garbage[3]), "db.t", "dev")]
+    with pytest.raises(ReferenceMoved, match=r"db\.t on dev has become live .* needs .*garbage-3.* Hint: apply"):
+        heap.apply(run)
+    assert all(there(heap.garbage))
+    assert (heap.runs.open().info.state, run.audit_path.exists()) == (State.FAILED, False)
+    assert "garbage-3" in (heap.runs.open().info.error or "")
+    heap.live.add(str(heap.garbage[3]))
+    heap.apply(run)
+    assert there(heap.garbage) == [False, False, False, True, False]
+
+
+def test_a_file_that_becomes_live_and_is_no_candidate_stops_nothing(heap):
+    run = heap.approved()
+    heap.now_live = [Revived(str(heap.kept[0]), "db.t", "dev"), Revived(f"{heap.base}-2", "db.u", "dev", is_base=True)]
+    heap.apply(run)
+    assert there(heap.garbage) == [False] * 5
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_what_becomes_live_between_two_batches_stops_the_second(heap, number):
+    """Also when it is one that the first batch has deleted: nothing more goes."""
+    garbage = more_than_a_batch(heap)
+    run = heap.approved()
+
+    def revive(_done: int, _total: int | None) -> None:
+        heap.now_live = [Revived(sorted(map(str, garbage))[number], "db.t", "dev")]
+
+    with run.changing(), pytest.raises(ReferenceMoved):
+        applying.apply(run, heap, {}, lambda: run.info.created, revive)
+    assert sum(there(garbage)) == 5
+    assert len(list(Trail(run.audit_path).settled())) == 500
+
+
+@pytest.mark.parametrize(
+    ("base", "left"), [("warehouse/db/t", 5), ("warehouse/db", 5), ("warehouse/db/t/data/garbage", 0), ("warehouse/db/t/meta", 0)]
+)
+def test_a_content_that_becomes_live_and_cannot_be_read_stops_what_lies_at_its_place(heap, base, left):
+    garbage = more_than_a_batch(heap)
+    run = heap.approved()
+    told = []
+
+    def revive(_done: int, _total: int | None) -> None:
+        if not told:
+            heap.now_live = [Revived(str(heap.folder / base), "db.t", "dev", is_base=True)]
+        told.append(1)
+
+    with run.changing(), pytest.raises(ReferenceMoved) if left else nullcontext():
+        applying.apply(run, heap, {}, lambda: run.info.created, revive)
+    assert sum(there(garbage)) == left
+
+
+def test_a_store_that_is_damaged_is_refused_before_anything_is_marked(heap):
+    run = heap.approved()
+    heap.damage = DamagedObject("node 12 is damaged", "12")
+    for dry_run in (True, False):
+        with pytest.raises(DamagedObject):
+            heap.apply(run, dry_run=dry_run)
+        assert (heap.runs.open().info.state, run.marks(again=True).live.exists) == (State.APPROVED, False)
+    assert all(there(heap.garbage))
 
 
 # -- removal ------------------------------------------------------------------------------------------------------------------------------

@@ -309,6 +309,21 @@ def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
         assert {number for _, _, number in of(states, live=False)} == dead
 
 
+def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalog, clock):
+    catalog.write("main", {"t": 1})
+    catalog.branch("dev")
+    catalog.write("dev", {"only": 7})
+    head = catalog.repository.reference("dev")
+    catalog.repository.delete_reference("dev", expected_hash=head.hash)
+    history = History(catalog.repository, policies("1", [], clock.now), moves_since=clock.now + STEP / 2)
+    assert {number for _, _, number in of(list(history.states()), live=True)} == {1}
+    assert list(history.became_live()) == []
+    catalog.branch("rescue", f"@{head.hash}")
+    catalog.repository.delete_reference("rescue", expected_hash=head.hash)
+    again = list(history.became_live())
+    assert [(state.reference, state.snapshot_id, state.live) for state in again] == [("rescue", 7, True)]
+
+
 def test_positions_along_one_line_cost_one_walk(catalog, clock):
     for number in range(300):
         catalog.write("main", {f"t{number % 40}": number})
