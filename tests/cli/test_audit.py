@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+
+from tests.iceberg.lake import ROWS, lake_at
 
 
 @pytest.fixture
@@ -60,3 +65,15 @@ def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, brok
     document = nessie("stats", "HEAD~2..HEAD", "--json").json
     assert (document["commits"], document["created"], document["keys"], document["sizes"]) == (2, 2, 2, None)
     assert document["since"] == nessie("log", "HEAD~2", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["hash"]
+
+
+def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(nessie, catalog, tmp_path) -> None:
+    """Nothing is wrong with the table; an audit that went on would call it sound or damaged, and it has looked at neither."""
+    with lake_at(catalog.url, tmp_path) as lake:
+        lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
+    program = "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "audit", "--prefix", "db.sound"]
+    ran = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "nessie: manifest lists are read by fastavro; install nessie-cli[iceberg]\n"
+    assert nessie("audit", "--prefix", "db.sound").code == 0

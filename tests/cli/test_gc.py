@@ -150,6 +150,16 @@ def test_a_batch_that_cannot_be_understood_ends_the_mark(place, nessie) -> None:
     assert "batch.json" in ran.err
 
 
+def test_a_run_that_was_applied_says_so_and_deletes_nothing(place, nessie) -> None:
+    place("branch", "-D", "dev")
+    assert place.collected("--reference-time", LATER) > 0
+    [first, *_] = place.warehouse.rglob("*.parquet")
+    assert "has been applied" in place("gc", "apply").err
+    ran = nessie("gc", "apply", "--dry-run")
+    assert (ran.code, "is APPLIED" in ran.err) == (6, True)
+    assert first.exists()
+
+
 # -- a store that is damaged -------------------------------------------------------------------------------------
 
 

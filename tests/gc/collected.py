@@ -38,6 +38,7 @@ class Heap:
         self.live = {str(path) for path in self.kept}
         self.broken: list[str] = []
         self.more: list[Listed] = []
+        self.properties: dict[str, str] = {}
         self.now_live: list[Revived] = []
         self.damage: NessieError | None = None
         self.away: NessieError | None = None
@@ -50,7 +51,7 @@ class Heap:
 
     @property
     def settings(self) -> Settings:
-        return Settings(store="memory:", reference_time=TIME, warehouse=(str(self.folder / "warehouse"),))
+        return Settings(store="memory:", reference_time=TIME, warehouse=(str(self.folder / "warehouse"), "s3://lake/db"))
 
     def verify(self) -> int | None:
         if self.damage is not None:
@@ -97,7 +98,7 @@ class Heap:
 
     def apply(self, run: Run, *, dry_run: bool = False) -> Applied:
         with run.changing():
-            return apply(run, self, {}, clock, lambda _done, _total: None, dry_run=dry_run)
+            return apply(run, self, self.properties, clock, lambda _done, _total: None, dry_run=dry_run)
 
     def go_on(self) -> Run:
         """Take the newest run to its end, from whatever it has come to."""

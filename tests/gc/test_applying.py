@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.cli.collecting import next_step
-from nessie_cli.errors import DamagedObject, ReferenceMoved, StoreUnavailable
+from nessie_cli.errors import DamagedObject, NotAllowed, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc import applying
 from nessie_cli.gc.applying import Revived
 from nessie_cli.gc.audit import Trail
@@ -126,6 +126,33 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
     applied = heap.apply(run)
     assert (sum(there(heap.garbage + garbage)), applied.outcomes[Outcome.DELETED]) == (0, 505)
     assert len(list(Trail(run.audit_path).settled())) == 505
+
+
+def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, monkeypatch):
+    """The first of two files in a bucket: the second one is in a batch of its own, and no batch is begun for it."""
+    monkeypatch.setattr(applying, "FILES_PER_BATCH", 1)
+    old = datetime(2023, 1, 1, tzinfo=UTC)
+    heap.more = [Listed(f"s3://lake/db/t/{name}", 1, old) for name in "ab"]
+    heap.properties = {"s3.endpoint": "http://127.0.0.1:9", "s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}
+    run = heap.approved()
+    with pytest.raises(StoreUnavailable, match=r"s3://lake/db/t/a: cannot be deleted: "):
+        heap.apply(run)
+    assert there(heap.garbage) == [False] * 5
+    info = heap.runs.open().info
+    assert (info.state, "s3://lake/db/t/a" in (info.error or "")) == (State.FAILED, True)
+    assert [file["location"] for entry in Trail(run.audit_path).entries() for file in entry["files"]][-2:] == ["s3://lake/db/t/a"] * 2
+
+
+def test_a_run_that_was_applied_is_not_applied_again(heap):
+    """What has been written since at the place of a candidate, and looks like it, is not deleted."""
+    run = heap.approved()
+    heap.apply(run)
+    heap.write("data/garbage-0")
+    for dry_run in (True, False):
+        with pytest.raises(NotAllowed, match="is APPLIED"):
+            heap.apply(run, dry_run=dry_run)
+    assert heap.garbage[0].exists()
+    assert heap.runs.open().info.state is State.APPLIED
 
 
 # -- what becomes live while files are deleted ---------------------------------------------------------------------------------------------

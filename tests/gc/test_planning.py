@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.marking import mark
-from nessie_cli.gc.planning import plan
+from nessie_cli.gc.pieces import Finding
+from nessie_cli.gc.planning import plan, scope_of
+from nessie_cli.gc.schemas import BASES, FINDINGS
 from nessie_cli.model import CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, Put
-from tests.gc.lakes import ROWS, Shore, candidates, findings, live_tables, needed, opened, scribble, shore, silent
+from tests.gc.lakes import ROWS, Shore, candidates, findings, live_tables, needed, now, opened, scribble, shore, silent
 
 
 @pytest.fixture
@@ -163,6 +166,39 @@ def test_a_place_that_is_a_whole_file_system_is_left_alone(lake):
     run = lake.planned(lake.settings(warehouse=("/",)))
     assert [finding["kind"] for finding in run.dataset("plan-findings").records()] == ["OUTSIDE"]
     assert candidates(run) == []
+
+
+WHOLE = "which is all of a file system or bucket"
+OUTSIDE = "which is not inside a warehouse that was named"
+
+
+@pytest.mark.parametrize(
+    ("base", "warehouse", "reason"),
+    [
+        ("s3://lake", "s3://lake", WHOLE),
+        ("s3://lake", "s3://lake/", WHOLE),
+        ("s3://lake", "s3a://lake", WHOLE),
+        ("/", "/", WHOLE),
+        ("s3://lake/db", "s3://lake", None),
+        ("s3://lake/db/t", "s3://lake/db", None),
+        ("/lake", "/", None),
+        ("s3://lake", "s3://lake/db", OUTSIDE),
+        ("s3://lakes/db", "s3://lake", OUTSIDE),
+        ("gs://lake", "gs://lake", WHOLE),
+    ],
+)
+def test_where_files_may_be_candidates(lake, base, warehouse, reason):
+    settings = lake.settings(warehouse=(warehouse,))
+    run = lake.runs.new(settings, now())
+    with run.marks().bases.writing(BASES) as write:
+        write(pa.table([[base], ["1"], ["db.t"]], schema=BASES))
+    with run.marks().findings.writing(FINDINGS):
+        pass
+    told: list[Finding] = []
+    scope = scope_of(run, settings, told.append)
+    assert scope.roots == (() if reason else (base,))
+    assert [finding.kind for finding in told] == (["OUTSIDE"] if reason else [])
+    assert all(str(reason) in finding.message for finding in told)
 
 
 def root_table(lake: Shore) -> IcebergTable:
