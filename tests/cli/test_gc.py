@@ -85,6 +85,7 @@ def test_a_deleted_branch_that_undo_brings_back_has_its_files(place) -> None:
     before = place.only()
     assert "nessie undo dev" in place("branch", "-D", "dev").err
     assert place.collected() == 0
+    assert " reflog          6 positions" in place("gc", "show").lines
     place("undo", "dev")
     assert (place.only(), place.rows()) == (before, 3)
 
@@ -102,6 +103,7 @@ def test_what_has_left_the_reflog_goes(place) -> None:
     place("branch", "-D", "dev")
     assert place.collected("--reference-time", LATER) > 0
     assert place.only() == []
+    assert " reflog          0 positions" in place("gc", "show").lines
 
 
 def test_the_setting_of_the_repository_says_when_a_move_has_expired(place) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import nessie_cli.submit
-from tests.gc.lakes import ROWS, shore
+from tests.gc.lakes import ROWS, later, shore
 from tests.spark.sessions import SETTINGS, environment
 
 SUBMIT = str(Path(sys.executable).parent / "spark-submit")
@@ -23,7 +23,21 @@ def test_a_command_is_a_program_of_spark_submit(tmp_path: Path) -> None:
             table.append(ROWS)
         Path(table.metadata_location).write_text("{")
         lake.on().drop_table("db.gone")
-        words = ("--store", lake.repository.url, "gc", "mark", "--default-cutoff", "1", "--runs", "runs", "--json", "--quiet")
+        when = later().isoformat()
+        words = (
+            "--store",
+            lake.repository.url,
+            "gc",
+            "mark",
+            "--default-cutoff",
+            "1",
+            "--reference-time",
+            when,
+            "--runs",
+            "runs",
+            "--json",
+            "--quiet",
+        )
         options = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
         with environment(tmp_path):
             done = subprocess.run(

@@ -21,8 +21,9 @@ def gc_apply(
 ) -> None:
     """Delete the approved files of a run, after marking once more: what has become live since then stays.
 
-    Files that have been written anew, that belong to a content that cannot be read now, or that are outside of the allowed locations stay as
-    well. Stopped at any point it is gone on with by the same command. Exits with 8 where some files could not be deleted.
+    Verifies the store first, and exits with 7 if it is damaged. Looks at the references again before each batch, and exits with 5 if a file to
+    be deleted has become live. Files that were written anew, that belong to a content that cannot be read now, or that are outside of the
+    allowed locations stay as well. If interrupted, run the same command again to resume. Exits with 8 if some files could not be deleted.
     """
     call = Invocation.of(ctx)
     from nessie_cli.cli.heard import heard

@@ -70,8 +70,9 @@ def gc_mark(
 ) -> None:
     """Begin a run: find every table file that a live commit can reach.
 
-    The HEAD of each reference is always live; cut-off policies say how much of its history is. Nothing is changed. Exits with 8 where a content
-    could not be read: what belongs to it is left alone.
+    The HEAD of each reference is always live, and so is each commit that `nessie undo` can bring back (setting reflog-expiry, 90 days);
+    cut-off policies say how much of the history behind them is. What is staged or stashed in this workspace is live as well. Nothing is
+    changed. Exits with 8 if a content could not be read: what belongs to it is left alone.
     """
     call = Invocation.of(ctx)
     asked_anew = snapshots != "listed" or any(given is not None for given in (cutoffs, default_cutoff, reference_time, catalog))

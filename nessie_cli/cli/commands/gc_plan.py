@@ -43,7 +43,8 @@ def gc_plan(
 ) -> None:
     """List the files below the locations of all tables, and find those to be deleted: neither live nor too young.
 
-    Nothing is deleted. An approval that there was counts no more. Exits with 8 where something could not be listed or read: it is left alone.
+    Verifies the store first, and exits with 7 if it is damaged. Nothing is deleted. An approval that there was counts no more. Exits with 8 if
+    something could not be listed or read: it is left alone.
     """
     call = Invocation.of(ctx)
     from nessie_cli.cli.heard import heard

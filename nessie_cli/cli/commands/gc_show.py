@@ -72,6 +72,8 @@ def _show(call: Invocation, run: "Run") -> None:
         ("durations from", call.out.time(settings.reference_time)),
         ("references", f"{len(info.references):,}"),
     ]
+    if info.references:
+        lines.append(("reflog", f"{info.counts['positions']:,} positions" if "positions" in info.counts else "none: the server keeps none"))
     if settings.warehouse:
         lines += [
             ("warehouse", ", ".join(settings.warehouse)),
