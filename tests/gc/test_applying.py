@@ -143,6 +143,18 @@ def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, mo
     assert [file["location"] for entry in Trail(run.audit_path).entries() for file in entry["files"]][-2:] == ["s3://lake/db/t/a"] * 2
 
 
+def test_nothing_is_deleted_whose_line_in_the_trail_cannot_be_written(heap, tmp_path):
+    run = heap.approved()
+    # Into a folder that does not exist not even root can write.
+    run.audit_path.symlink_to(tmp_path / "nowhere" / "deleted.jsonl")
+    with pytest.raises(StoreUnavailable, match=r"deleted\.jsonl: cannot be written, so nothing is deleted: "):
+        heap.apply(run)
+    assert all(there(heap.garbage))
+    run.audit_path.unlink()
+    heap.apply(run)
+    assert there(heap.garbage) == [False] * 5
+
+
 def test_a_run_that_was_applied_is_not_applied_again(heap):
     """What has been written since at the place of a candidate, and looks like it, is not deleted."""
     run = heap.approved()
