@@ -8,24 +8,27 @@ from msgspec import MsgspecError
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Kind, Node, decode_commit, decode_node, value_id_of
+from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Kind, Node, decode_commit, decode_node, decode_value, object_id, value_id_of
 from nessie_cli.kernel.objects import Fetch
 
 _BATCH = 500
 """Objects that are fetched at a time."""
+_NEVER_STORED = frozenset((NO_COMMIT, tree.EMPTY))
 
 
 class Reachable:
     """A growing set of reachable ids. Each object is read once, whatever shares it.
 
     Takes about 110 bytes of memory for each id. `in` tells whether an id was reached. `progress` is
-    called with the number of ids.
+    called with the number of ids. With `verify`, values are read as well, and the bytes of each
+    object must have its id.
     """
 
-    def __init__(self, fetch: Fetch, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(self, fetch: Fetch, progress: Callable[[int], None] | None = None, *, verify: bool = False) -> None:
         self._fetch = fetch
         self._progress = progress
-        self._ids: set[Id] = {NO_COMMIT, tree.EMPTY}
+        self._verify = verify
+        self._ids: set[Id] = set(_NEVER_STORED)
         self._waiting: list[tuple[Kind, Id]] = []
 
     def __contains__(self, id_: object) -> bool:
@@ -33,8 +36,8 @@ class Reachable:
         return id_ in self._ids
 
     def __len__(self) -> int:
-        """Return how many ids were reached."""
-        return len(self._ids)
+        """Return how many objects were reached."""
+        return len(self._ids) - len(_NEVER_STORED)
 
     def add(self, kind: Kind, ids: Iterable[Id]) -> None:
         """Adds objects of a kind with everything that they need.
@@ -51,20 +54,25 @@ class Reachable:
     def _follow(self, batch: Sequence[tuple[Kind, Id]]) -> None:
         found = self._fetch([id_ for _, id_ in batch])
         for kind, id_ in batch:
-            if id_ not in found:
-                raise DamagedObject(f"{kind.name.lower()} {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected", id_.hex())
+            data = found.get(id_)
+            if data is None:
+                raise _damaged(kind, id_, "missing from the store")
+            if self._verify and object_id(kind, data) != id_:
+                raise _damaged(kind, id_, "damaged: its bytes do not have this id")
             try:
                 if kind is Kind.COMMIT:
-                    self._follow_commit(decode_commit(found[id_]))
+                    self._follow_commit(decode_commit(data))
+                elif kind is Kind.NODE:
+                    self._follow_node(decode_node(data))
                 else:
-                    self._follow_node(decode_node(found[id_]))
-            except MsgspecError:
-                raise DamagedObject(f"{kind.name.lower()} {id_.hex()[:16]} is damaged; nessie fsck lists what is affected", id_.hex()) from None
+                    decode_value(data, None)
+            except (MsgspecError, ValueError, LookupError, TypeError):
+                raise _damaged(kind, id_, "damaged: it is not understood") from None
 
     def _reach(self, kind: Kind, ids: Iterable[Id]) -> None:
         new = [id_ for id_ in ids if id_ not in self._ids]
         self._ids.update(new)
-        if kind is not Kind.VALUE:
+        if kind is not Kind.VALUE or self._verify:
             self._waiting.extend((kind, id_) for id_ in dict.fromkeys(new))
 
     def _follow_commit(self, commit: Commit) -> None:
@@ -80,3 +88,7 @@ class Reachable:
             self._reach(Kind.NODE, node.children())
         else:
             self._reach(Kind.VALUE, [value_id_of(node.slice(index)) for index in range(len(node.keys))])
+
+
+def _damaged(kind: Kind, id_: Id, reason: str) -> DamagedObject:
+    return DamagedObject(f"{kind.name.lower()} {id_.hex()[:16]} is {reason}; nessie fsck lists what is affected", id_.hex())

@@ -373,10 +373,10 @@ class LocalRepository(Repository):
 
     def verify(self, commits: Collection[str]) -> int:
         """See `Repository`."""
-        from nessie_cli.repository.verification import verify, verify_references
+        from nessie_cli.repository.verification import verify_reachable, verify_references
 
         verify_references(self._store)
-        return verify(self._store.get, _ids(commits), self._at.progress)
+        return verify_reachable(self._store, _ids(commits), self._at.progress)
 
     def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:
         """See `Repository`."""

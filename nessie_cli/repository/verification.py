@@ -6,14 +6,21 @@ A part that cannot be read is a problem, and the parts after it are verified all
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.kernel.checking import Scanned, check
+from nessie_cli.kernel.forms import Id, Kind
+from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.base import Dump, Store
+from nessie_cli.store.base import Dump, Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
+
+_PAGE = 1000
+"""Moves that are read at a time."""
+_TRIES = 1000
+"""Times that a reference is read again while others move it."""
 
 
 def verify(store: Store, progress: Progress | None = None) -> Iterator[Problem]:
@@ -59,3 +66,54 @@ def _verify_objects(store: Store, references: list[StoredReference], progress: P
         yield from check(scan, store.get, store.scan_index(), targets, progress=progress, count=count)
     except NessieError as error:
         yield Problem(ProblemKind.DAMAGED, "objects", error.message)
+
+
+def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | None = None) -> int:
+    """Verifies commits with everything that they need. Returns the number of objects.
+
+    Raises `DamagedObject` for the first one that is missing, damaged, or not what its id says. Each
+    object is read once; memory is about 110 bytes for each.
+    """
+    reachable = Reachable(store.get, None if progress is None else lambda done: progress(done, None), verify=True)
+    reachable.add(Kind.COMMIT, commits)
+    return len(reachable)
+
+
+def verify_references(view: View) -> None:
+    """Verifies that each reference is where its newest move in the reflog led.
+
+    Raises `DamagedObject` if one is elsewhere, missing, or should not be there, or if the reflog is
+    empty: its newest entry never expires. A reference whose moves have all expired is taken as it
+    is. Cost: the reflog and the references are read once.
+    """
+    references = {found.name: found.target for found in view.references()}
+    newest = _newest_moves(view)
+    if not newest:
+        raise DamagedObject("the reflog is empty, and the newest entry of a reflog never expires")
+    for name, target in newest.items():
+        if references.get(name) != target:
+            _verify_reference(view, name)
+
+
+def _newest_moves(view: View) -> dict[str, Id | None]:
+    found: dict[str, Id | None] = {}
+    before: int | None = None
+    while rows := view.reflog(before=before, limit=_PAGE):
+        for row in rows:
+            found.setdefault(row.move.name, row.move.after)
+        before = rows[-1].number
+    return found
+
+
+def _verify_reference(view: View, name: str) -> None:
+    """Looks at one reference again: another process may have moved it between two reads."""
+    for _ in range(_TRIES):
+        [move] = view.reflog(name, limit=1)
+        reference = view.reference(name)
+        if view.reflog(name, limit=1) == [move]:
+            break
+    there = None if reference is None else reference.target
+    if there != move.move.after:
+        what = "is missing" if there is None else f"is at {there.hex()[:16]}"
+        last = "deleted it" if move.move.after is None else f"led to {move.move.after.hex()[:16]}"
+        raise DamagedObject(f"reference '{name}' {what}, but its last move in the reflog {last}")
