@@ -11,7 +11,7 @@ from nessie_cli.repository.access import CONNECT_TIMEOUT, TIMEOUT, Access, Basic
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
 from nessie_cli.workspace import environment
-from nessie_cli.workspace.access import VARIABLES, AccessSettings, Lookup, needed
+from nessie_cli.workspace.access import BY_USER, VARIABLES, AccessSettings, Lookup, Origin, needed
 
 SETTINGS = tuple(VARIABLES)
 """The names of the settings that `access_to` asks for."""
@@ -33,9 +33,15 @@ def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
     return connect(url, who=environment.who(), access=access)
 
 
-def access_to(url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None) -> Access:
-    """How a server is reached by settings; `tell` shows a line to a person who can sign in. `InvalidInput` names what is missing or wrong."""
-    settings = AccessSettings(lookup, checked_url(url), place)
+def access_to(
+    url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None, origin: Origin = BY_USER
+) -> Access:
+    """How a server is reached by settings; `tell` shows a line to a person who can sign in. `origin`: who said the URL and the settings.
+
+    Raises `InvalidInput` for what is missing or wrong, and `NotAllowed` if credentials may not go there.
+    """
+    settings = AccessSettings(lookup, checked_url(url), place, origin)
+    settings.check_consent()
     return Access(
         credentials=_credentials(settings, tell),
         ca=settings.path("ca-file"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.reaching import access_to
 from nessie_cli.repository.access import Access
+from nessie_cli.workspace.access import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +16,21 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.user import Profile
 
 
-def access_of(url: str, profile: Profile | None, workspace: Workspace | None, tell: Callable[[str], None]) -> Access:
-    """How a server is reached by the settings of the profile, else of the workspace, that names it; the environment goes before both."""
+def access_of(url: str, profile: Profile | None, workspace: Workspace | None, tell: Callable[[str], None], *, named: bool = True) -> Access:
+    """How a server is reached by the settings of the profile, else of the workspace, that names it; the environment goes before both.
+
+    `named`: the user wrote the URL; otherwise only the workspace did.
+    """
 
     def lookup(name: str) -> str | None:
         if profile:
             from nessie_cli.workspace.user import user_settings
 
             return user_settings().text("profile", profile.name, name)
-        return workspace.setting("access", name) if workspace else None
+        return workspace.access_setting(name) if workspace else None
 
     def place(name: str) -> str:
         return f"profile.{profile.name}.{name}" if profile else f"access.{name}"
 
     on_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    return access_to(url, lookup, place, tell if on_terminal else None)
+    return access_to(url, lookup, place, tell if on_terminal else None, Origin(server=named, settings=workspace is None))

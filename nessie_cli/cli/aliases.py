@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,20 +15,36 @@ from nessie_cli.errors import InvalidInput
 
 def expansion(words: Sequence[str], position: int) -> list[str]:
     """The words from `position` on, the alias there replaced by what it stands for; unchanged where it is none."""
-    name = words[position]
-    found = aliases(_folder(words[:position])).get(name)
+    name, folder = words[position], _folder(words[:position])
+    found = aliases(folder).get(name)
+    if found is None:
+        _tell_ignored(name, folder)
     return list(words[position:]) if found is None else [*check_alias(name, found), *words[position + 1 :]]
 
 
 def aliases(folder: Path) -> Mapping[str, str]:
-    """All aliases that hold in a folder; those of the workspace go before those of the user."""
+    """All aliases that hold in a folder; those of a trusted workspace go before those of the user."""
     from nessie_cli.workspace.folder import find_workspace
     from nessie_cli.workspace.settings import Settings
+    from nessie_cli.workspace.trust import TRUSTED
     from nessie_cli.workspace.user import user_settings
 
     workspace = find_workspace(folder)
-    sources = [user_settings(), *([Settings(workspace.config_path)] if workspace else [])]
+    # An alias could name a store on the command line, as only the user may.
+    trusted = workspace is not None and workspace.trust == TRUSTED
+    sources = [user_settings(), *([Settings(workspace.config_path)] if workspace and trusted else [])]
     return {names[1]: text for source in sources for names, text in source.texts().items() if len(names) > 1 and names[0] == "alias"}
+
+
+def _tell_ignored(name: str, folder: Path) -> None:
+    """One line on stderr if the word is an alias of a workspace that is not trusted."""
+    from nessie_cli.workspace.folder import find_workspace
+    from nessie_cli.workspace.trust import OWN
+
+    workspace = find_workspace(folder)
+    if workspace is not None and workspace.trust == OWN and workspace.setting("alias", name):
+        hint = f"the workspace {workspace.root} is not trusted, so its alias.{name} is ignored; `{workspace.trusting}` trusts it"
+        sys.stderr.write(f"hint: {hint}\n")
 
 
 def check_alias(name: str, text: str) -> list[str]:

@@ -93,6 +93,8 @@ def written_form(name: str, value: str) -> str:
 
     from nessie_cli.workspace.folder import absolute_store
 
+    if name == "safe-directories":
+        return ":".join(entry if entry[:1] in "~*" else str(Path.cwd() / entry) for entry in value.split(":") if entry)
     if name.startswith(("profile.", "access.")) and name.endswith("-file") and not value.startswith("~"):
         return str(Path.cwd() / value)
     return absolute_store(value, Path.cwd()) if name.startswith("profile.") and name.endswith(".store") else value
@@ -109,6 +111,16 @@ def write(call: Invocation, name: str, value: str | None, scope: Scope) -> str |
     lock = call.need_workspace().lock_path if scope is Scope.WORKSPACE else path.with_name("config.lock")
     change(path, lock, parse_name(name), value)
     return before.value if before else None
+
+
+def with_another(call: Invocation, name: str, value: str, scope: Scope) -> str:
+    """A list with one more value, which may be there already; raises `InvalidInput` for a setting that is no list."""
+    separator = setting_named(name, scope).separator
+    file = _file(call, scope)
+    if not separator or file is None:
+        raise InvalidInput(f"{name}: is no list; leave --add out")
+    before = [part for text in file.texts_of(name) for part in text.split(separator) if part]
+    return separator.join(before if value in before else [*before, value])
 
 
 def _path(call: Invocation, scope: Scope) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -66,17 +67,42 @@ class Invocation:
     # -- where to work ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def workspace(self) -> Workspace | None:
-        """The workspace found upwards from here, or None."""
+    def _found_workspace(self) -> Workspace | None:
         from nessie_cli.workspace.folder import find_workspace
 
         return find_workspace(Path.cwd())
 
+    @cached_property
+    def workspace(self) -> Workspace | None:
+        """The workspace found upwards from here; None if there is none, or if it is not trusted and the user names a store.
+
+        Raises `NotAllowed` for a workspace of another user.
+        """
+        from nessie_cli.workspace.trust import FOREIGN, TRUSTED
+
+        found = self._found_workspace
+        if found is None or found.trust == TRUSTED:
+            return found
+        if self._names_store():
+            return None
+        if found.trust == FOREIGN:
+            raise found.refusal("nothing in it is used")
+        return found
+
     def need_workspace(self) -> Workspace:
         """The workspace; raises `StoreNotFound` where there is none."""
-        if self.workspace is None:
-            raise StoreNotFound(NO_WORKSPACE)
-        return self.workspace
+        if self.workspace is not None:
+            return self.workspace
+        if self._found_workspace is not None:
+            raise self._found_workspace.refusal("it is ignored while an option or a variable names the store")
+        raise StoreNotFound(NO_WORKSPACE)
+
+    def _names_store(self) -> bool:
+        """Whether the user names the store: by an option, or by a variable."""
+        from nessie_cli.workspace import environment as env
+
+        options = self.options
+        return bool(options.store or options.profile) or any(map(env.variable, (env.STORE, env.ENDPOINT, env.PROFILE)))
 
     @cached_property
     def _profile(self) -> Profile | None:
@@ -134,9 +160,30 @@ class Invocation:
             return access_of(url, self._profile, None, self.err.print_line)
         # A URL that the workspace or a profile names as well, as plug-ins are given it, is reached by its settings.
         workspace = workspace or self.workspace
-        if workspace and workspace.store() == url:
-            return access_of(url, None, workspace, self.err.print_line)
-        return access_of(url, self._profile_with(url), None, self.err.print_line)
+        if not workspace or workspace.named_store() != url:
+            return access_of(url, self._profile_with(url), None, self.err.print_line)
+        try:
+            return access_of(url, None, workspace, self.err.print_line, named=self._names(url))
+        finally:
+            if workspace.ignored:
+                names = ", ".join(dict.fromkeys(workspace.ignored))
+                self.note(f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it")
+
+    def _names(self, url: str) -> bool:
+        """Whether the user names this very URL on the command line or in the environment."""
+        from nessie_cli.workspace import environment as env
+
+        return url in (self.options.store, env.variable(env.STORE), env.variable(env.ENDPOINT))
+
+    def is_users_word(self, url: str) -> bool:
+        """Whether the user named the store at a URL, here or before; a workspace alone is not enough for a server."""
+        if "://" not in url or url.startswith("sqlite:") or self._names(url):
+            return True
+        if self._profile and self._profile.store == url:
+            return True
+        from nessie_cli.workspace.trust_records import consent
+
+        return consent().covers(url)
 
     @staticmethod
     def _profile_with(url: str) -> Profile | None:
@@ -191,12 +238,13 @@ class Invocation:
         return BatchFile(self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace"))
 
     def _hooked(self, repository: Repository) -> Repository:
-        if self.workspace is None or not self.workspace.hooks_path.is_dir():
+        workspace = self._found_workspace
+        if workspace is None or not os.path.isdir(workspace.hooks_path):  # noqa: PTH112 (pathlib raises for a folder that may not be read)
             return repository
         from nessie_cli.cli.hooks import hooks_of
 
         pause = self._busy.paused if self._busy is not None else nullcontext
-        self._hooks = hooks_of(self.workspace, repository.url, verify=not self.options.no_verify, print_line=self.err.print_line, pause=pause)
+        self._hooks = hooks_of(workspace, repository.url, verify=not self.options.no_verify, print_line=self.err.print_line, pause=pause)
         repository.guard = self._hooks
         return repository
 

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from nessie_cli.errors import NotAllowed
 from nessie_cli.repository.changes import Commit, Merge, Transplant
+from nessie_cli.workspace.trust import TRUSTED
 
 if TYPE_CHECKING:
     from nessie_cli.model import Content, ContentKey, Operation
@@ -58,16 +59,26 @@ class Hooks:
         self._done: list[tuple[str, str, Document]] = []
 
     def check(self, draft: Draft[Any]) -> None:
-        """Ask the hook about a commit, merge or transplant; raises `NotAllowed` if it refuses."""
+        """Ask the hook about a commit, merge or transplant; raises `NotAllowed` if it refuses, or if the workspace is not trusted."""
         change = draft.change
         if isinstance(change, Commit):
+            self._need_trust(PRE_COMMIT, POST_COMMIT)
             name, self._document = PRE_COMMIT, commit_document(draft, change)
         elif isinstance(change, Merge | Transplant):
+            self._need_trust(PRE_MERGE, POST_MERGE)
             name, self._document = PRE_MERGE, merge_document(draft, change)
         else:
             return
         if self._verify:
             self.ask(name, draft.references[0].name, self._document)
+
+    def _need_trust(self, *names: str) -> None:
+        """Raise `NotAllowed` if one of these hooks would run and the workspace is not trusted. A hook is never skipped for that."""
+        if self._workspace.trust == TRUSTED:
+            return
+        found = [name for name in names if self.find(name)]
+        if found:
+            raise self._workspace.refusal(f"its hook {' and '.join(found)} is not run, and nothing was written")
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
         """Keep what the hooks afterwards get."""

@@ -106,7 +106,9 @@ def _store(call: Invocation) -> str | None:
     if not named and (env.variable(env.STORE) or env.variable(env.ENDPOINT)):
         return None
     try:
-        return absolute_store(without_secrets(call.store_url()), Path.cwd())
+        url = call.store_url()
+        # In a variable, a URL counts as named by the user: one that only a workspace names is left to the plug-in's own `nessie`.
+        return absolute_store(without_secrets(url), Path.cwd()) if call.is_users_word(url) else None
     except NessieError:
         if named:
             raise

@@ -143,6 +143,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
     ),
     "switch": CommandEntry("switch", "switch", "Change the workspace's current reference.", WORKSPACE),
+    "login": CommandEntry(
+        "login", "login", "Accept a server, so that credentials may go there even if only a workspace names it; with a token, keep it.", WORKSPACE
+    ),
     "config": CommandEntry(
         "",
         "",

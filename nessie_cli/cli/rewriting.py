@@ -40,7 +40,7 @@ def _config(words: Words) -> Words:
     if not words:
         return ["list", *before] if before else []
     if words[0] in verbs:
-        return [verbs[words[0]], *words[1:], *before]
+        return [verbs[words[0]], *words[1:], *(["--add"] if words[0] == "--add" and words[1:2] and words[1] in _LISTS else []), *before]
     known = COMMANDS["config"].children or {}
     if words[0].startswith("-") or words[0] in known:
         return [words[0], *before, *_values_last(words[1:])]
@@ -49,6 +49,8 @@ def _config(words: Words) -> Words:
     return [*verbs_by_count.get(count, []), *_values_last(words), *before]
 
 
+_LISTS = frozenset({"safe-directories", "trusted-endpoints", "allow-http"})
+"""Settings that hold several values; --add sets any other one."""
 _SCOPES = {"--global": "--user", "--local": "--workspace"}
 """What git calls them."""
 

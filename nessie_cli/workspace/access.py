@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import Secret
 from nessie_cli.workspace import environment
+from nessie_cli.workspace.credentials import endpoint, is_loopback
 from nessie_cli.workspace.secrets import without_secrets
+from nessie_cli.workspace.trust_records import consent
 
 Lookup = Callable[[str], str | None]
 """The value of a setting, None where it has none."""
@@ -97,14 +100,25 @@ def _time(value: str, place: str) -> float:
     return found
 
 
+class Origin(NamedTuple):
+    """Who says how a server is reached: the user, or else a workspace."""
+
+    server: bool
+    settings: bool
+
+
+BY_USER = Origin(server=True, settings=True)
+
+
 class AccessSettings:
     """What is said about one server; each answer is checked when it is asked for."""
 
-    def __init__(self, lookup: Lookup, server: str, place: Callable[[str], str]) -> None:
+    def __init__(self, lookup: Lookup, server: str, place: Callable[[str], str], origin: Origin = BY_USER) -> None:
         """`lookup` answers settings, `place` says where one stands, `server` is the URL that the keyring knows secrets by."""
         self._lookup = lookup
         self._server = server
         self._place = place
+        self._origin = origin
 
     def text(self, name: str) -> str | None:
         """One setting, None for none."""
@@ -113,6 +127,32 @@ class AccessSettings:
             return check(name, value, variable)
         value = self._lookup(name)
         return None if value is None else check(name, value, self._place(name))
+
+    def check_consent(self) -> None:
+        """Raise `NotAllowed` if credentials would go to a server that the user did not name, or off this machine without TLS.
+
+        Call it before any secret is read.
+        """
+        kind = self.auth_type()
+        if kind == "none" and self.text("certificate-file") is None:
+            return
+        urls = {self._server: self._origin.server}
+        for name in _URLS if kind == "oauth2" else ():
+            if url := self.text(name):
+                urls[url] = self._is_users(name)
+        proxy = self.text("proxy")
+        for url, named in urls.items():
+            if (not named or not (url.startswith("https://") or is_loopback(url))) and (why := consent().refusal(url, named=named)):
+                raise NotAllowed(why)
+        if proxy and proxy != "none" and not self._is_users("proxy") and not consent().covers(proxy):
+            raise NotAllowed(
+                f"proxy {without_secrets(proxy)}: only the workspace names it, so no credentials are sent through it; "
+                "NESSIE_PROXY or trusted-endpoints may name it"
+            )
+
+    def _is_users(self, name: str) -> bool:
+        """Whether the user said this setting, not a workspace."""
+        return self._origin.settings or environment.variable(VARIABLES[name]) is not None
 
     def path(self, name: str) -> Path | None:
         """One setting that is a file; `~` is the user's folder."""
@@ -132,7 +172,16 @@ class AccessSettings:
         if value is not None:
             return Secret(value)
         path = self.path(file)
-        return _from_file(path) if path else _from_keyring(name, self._server)
+        if path:
+            return _from_file(path)
+        return (self._of_login() if name == "token" else None) or _from_keyring(name, self._server)
+
+    def _of_login(self) -> Secret | None:
+        """The token that `nessie login` keeps for this server."""
+        from nessie_cli.workspace.tokens import login_file
+
+        kept = login_file(endpoint(self._server) or "").read()
+        return Secret(kept) if kept else None
 
     def auth_type(self) -> str:
         """The type of authentication: what is said, else what the other settings are for."""
@@ -143,7 +192,9 @@ class AccessSettings:
             return "bearer"
         if self.text("client-id") or self.text("issuer-url") or self.text("token-endpoint"):
             return "oauth2"
-        return "basic" if self.text("username") else "none"
+        if self.text("username"):
+            return "basic"
+        return "bearer" if self._of_login() else "none"
 
 
 def needed(kind: str, name: str) -> InvalidInput:
@@ -153,7 +204,7 @@ def needed(kind: str, name: str) -> InvalidInput:
         return InvalidInput(f"auth-type {kind} needs {name} ({VARIABLES[name]})")
     variable = VARIABLES[file].removesuffix("_FILE")
     return InvalidInput(
-        f"auth-type {kind} needs a {name}: {variable}, a file that {variable}_FILE or {file} names, or the keyring (nessie-access(7))"
+        f"auth-type {kind} needs a {name}: {variable}, a file that {variable}_FILE or {file} names, `nessie login`, or the keyring (nessie-access(7))"
     )
 
 

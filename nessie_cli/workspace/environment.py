@@ -2,8 +2,9 @@
 
 `NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
 `NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits, `NESSIE_ENGINE` who does the work of a pipeline
-(`local`, `spark`). `NESSIE_HOOK` is the name of the hook that nessie runs in. `NESSIE_SERVE_TOKENS` and the others below are what `nessie serve`
-takes where its option of that name is missing.
+(`local`, `spark`). `NESSIE_HOOK` is the name of the hook that nessie runs in. `NESSIE_SAFE_DIRECTORIES`, `NESSIE_TRUSTED_ENDPOINTS` and
+`NESSIE_ALLOW_HTTP` say which workspaces and servers are trusted; `SUDO_UID` is sudo's. `NESSIE_SERVE_TOKENS` and the others below are what
+`nessie serve` takes where its option of that name is missing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ DEFAULT_BRANCH = "NESSIE_DEFAULT_BRANCH"
 AUTHOR = "NESSIE_AUTHOR"
 ENGINE = "NESSIE_ENGINE"
 HOOK = "NESSIE_HOOK"
+SAFE_DIRECTORIES = "NESSIE_SAFE_DIRECTORIES"
+TRUSTED_ENDPOINTS = "NESSIE_TRUSTED_ENDPOINTS"
+ALLOW_HTTP = "NESSIE_ALLOW_HTTP"
+SUDO_UID = "SUDO_UID"
 SERVE_TOKENS = "NESSIE_SERVE_TOKENS"
 SERVE_RULES = "NESSIE_SERVE_RULES"
 SERVE_JWT_ISSUER = "NESSIE_SERVE_JWT_ISSUER"

@@ -7,15 +7,23 @@ answered) and `hooks/`, and, unless the settings name another store, the store i
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import check_reference_name
 from nessie_cli.workspace.files import read_text, replace_text
 from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.trust import FOREIGN, TRUSTED
+from nessie_cli.workspace.trust_records import FOLDER, may_name, trust_in
 
-FOLDER = ".nessie"
+if TYPE_CHECKING:
+    from nessie_cli.workspace.trust import Trust
+
 DEFAULT_STORE = "store.sqlite"
+FILE = "-file"
+"""How the names of settings end that name a file."""
 
 
 class Workspace:
@@ -24,6 +32,26 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = root / FOLDER
+        self.ignored: list[str] = []
+        """Settings that were asked for and do not count, because the workspace is not trusted."""
+
+    @cached_property
+    def trust(self) -> Trust:
+        """Whether the files of this workspace are the user's word."""
+        return trust_in(str(self.root))
+
+    def refusal(self, what: str) -> NotAllowed:
+        """The error if `what` needs more trust than there is in this workspace, with the command that trusts it."""
+        root = self.root.resolve()
+        whose = "belongs to another user" if self.trust == FOREIGN else "is not trusted"
+        return NotAllowed(f"the workspace {root} {whose}, so {what}; if you trust what is in it, run `{self.trusting}`")
+
+    @property
+    def trusting(self) -> str:
+        """The command line that trusts this workspace."""
+        import shlex
+
+        return f"nessie config set safe-directories {shlex.quote(str(self.root.resolve()))} --add"
 
     @property
     def head_path(self) -> Path:
@@ -90,9 +118,35 @@ class Workspace:
                 replace_text(path, new + "\n")
 
     def store(self) -> str:
-        """The URL or path of the store, relative SQLite paths made absolute from the folder that holds `.nessie/`."""
+        """The URL or path of the store, relative SQLite paths made absolute from the folder that holds `.nessie/`.
+
+        Raises `NotAllowed` if the workspace may not choose this store for the user.
+        """
+        url = self.named_store()
+        if not may_name(url, str(self.root), self.trust):
+            raise self._store_refusal(url)
+        return url
+
+    def named_store(self) -> str:
+        """The same without a decision about it."""
         configured = Settings(self.config_path).text("store")
         return str(self.folder / DEFAULT_STORE) if configured is None else absolute_store(configured, self.root)
+
+    def _store_refusal(self, url: str) -> NotAllowed:
+        from nessie_cli.workspace.secrets import without_secrets
+
+        shown = without_secrets(url)
+        if self.trust == TRUSTED:
+            return NotAllowed(f"only the workspace {self.root} names the database {shown}; if you trust that server, run `nessie login {shown}`")
+        return self.refusal(f"its store outside of it is not opened: {shown}")
+
+    def access_setting(self, name: str) -> str | None:
+        """One setting that says how the server of this workspace is reached. One that names a file needs trust."""
+        value = self.setting("access", name)
+        if value is not None and name.endswith(FILE) and self.trust != TRUSTED:
+            self.ignored.append(f"access.{name}")
+            return None
+        return value
 
     def setting(self, *names: str) -> str | None:
         """One setting of this workspace."""

@@ -9,9 +9,11 @@ Everybody else asks `folder` and `user`. Whatever is not as expected means "none
 from __future__ import annotations
 
 import os
-import sys
 
 from nessie_cli.workspace.environment import DEFAULT_BRANCH, ENDPOINT, PROFILE, REFERENCE, STORE, variable
+from nessie_cli.workspace.locations import home, user_config
+from nessie_cli.workspace.trust import FOREIGN, TRUSTED
+from nessie_cli.workspace.trust_records import FOLDER, may_name, trust_in
 
 # Importing `typing` takes longer than all of this; checkers know this name without the import.
 TYPE_CHECKING = False
@@ -20,25 +22,30 @@ if TYPE_CHECKING:
 
     from nessie_cli.workspace.user import Profile
 
-_FOLDER = ".nessie"
 _PLUGIN = "nessie-"
 
 
 class Place:
     """Where one looks from: the options of the command line first, then the environment, the workspace, the profile.
 
-    `folders` are those of `-C`: the process goes there.
+    `folders` are those of `-C`: the process goes there. A workspace that a command would refuse or ignore is none here.
     """
 
     def __init__(self, options: Mapping[str, str], folders: Sequence[str] = ()) -> None:
         for folder in folders:
             os.chdir(home(folder))
         self.options = options
-        self.root = _root(os.getcwd())
+        found = _root(os.getcwd())
+        self._trust = trust_in(found) if found else TRUSTED
+        named = options.get("--store") or options.get("--profile") or variable(STORE) or variable(ENDPOINT) or variable(PROFILE)
+        self._refused = self._trust == FOREIGN and not named
+        self.root = None if self._trust == FOREIGN or (named and self._trust != TRUSTED) else found
         self._profile: Profile | None = None
 
     def store(self) -> str | None:
-        """The URL or path of the store."""
+        """The URL or path of the store; None if there is none, or the workspace may not name it."""
+        if self._refused:
+            return None
         named = self.options.get("--store")
         profile = self._named_profile()
         if named is None and profile:
@@ -55,7 +62,7 @@ class Place:
         if named is None and self._named_profile():
             named = of_profile
         if named is None and self.root:
-            named = (_text(os.path.join(self.root, _FOLDER, "HEAD")) or "").strip() or None
+            named = (_text(os.path.join(self.root, FOLDER, "HEAD")) or "").strip() or None
         return named or variable(DEFAULT_BRANCH) or of_profile
 
     def _named_profile(self) -> str | None:
@@ -65,7 +72,7 @@ class Place:
 
     def staged(self) -> list[tuple[str, list[str]]]:
         """Type and key elements of the operations that are staged."""
-        text = _text(os.path.join(self.root, _FOLDER, "batch.json")) if self.root else None
+        text = _text(os.path.join(self.root, FOLDER, "batch.json")) if self.root else None
         if text is None:
             return []
         import json
@@ -74,12 +81,13 @@ class Place:
 
     def runs(self) -> list[str]:
         """The names of the workspace's runs of the garbage collection, the newest first."""
-        folder = os.path.join(self.root, _FOLDER, "gc") if self.root else ""
+        folder = os.path.join(self.root, FOLDER, "gc") if self.root else ""
         return sorted(os.listdir(folder), reverse=True) if os.path.isdir(folder) else []
 
     def aliases(self) -> dict[str, str]:
-        """The user's own commands and what they stand for; those of the workspace go before those of the user."""
-        sources = [_user_config(), *([os.path.join(self.root, _FOLDER, "config.toml")] if self.root else [])]
+        """The user's own commands and what they stand for; those of a trusted workspace go before those of the user."""
+        of_workspace = [os.path.join(self.root, FOLDER, "config.toml")] if self.root and self._trust == TRUSTED else []
+        sources = [user_config(), *of_workspace]
         found: dict[str, str] = {}
         for source in sources:
             text = _text(source)
@@ -108,19 +116,17 @@ class Place:
 
         return profile_names()
 
-    @staticmethod
-    def cache() -> str:
-        """The user's cache folder, which need not be there."""
-        if sys.platform == "darwin":
-            return home("~/Library/Caches/nessie")
-        return os.path.join(variable("XDG_CACHE_HOME") or home("~/.cache"), "nessie")
+    def _of_workspace(self, root: str) -> str | None:
+        url = self._url_in(root)
+        return url if may_name(url, root, self._trust) else None
 
-    def _of_workspace(self, root: str) -> str:
-        text = _text(os.path.join(root, _FOLDER, "config.toml"))
+    @staticmethod
+    def _url_in(root: str) -> str:
+        text = _text(os.path.join(root, FOLDER, "config.toml"))
         # Without the word there is no such setting: most files then need no parser.
         configured = _setting(text, "store") if text and ("store" in text or "\\" in text) else None
         if configured is None:
-            return os.path.join(root, _FOLDER, "store.sqlite")
+            return os.path.join(root, FOLDER, "store.sqlite")
         scheme, colon, rest = configured.partition("///")
         if colon and scheme == "sqlite:":
             return "sqlite:///" + os.path.join(root, rest)
@@ -133,20 +139,8 @@ class Place:
         return self._profile.store if self._profile else None
 
 
-def _user_config() -> str:
-    """The user's configuration; `platformdirs`, which everybody else asks, costs more than all the rest of a keystroke."""
-    if sys.platform == "darwin":
-        return home("~/Library/Application Support/nessie/config.toml")
-    return os.path.join(variable("XDG_CONFIG_HOME") or home("~/.config"), "nessie", "config.toml")
-
-
-def home(path: str) -> str:
-    """A path with a leading `~` or `~name` replaced, as a shell does it."""
-    return os.path.expanduser(path)
-
-
 def _root(folder: str) -> str | None:
-    while not os.path.isdir(os.path.join(folder, _FOLDER)):
+    while not os.path.isdir(os.path.join(folder, FOLDER)):
         folder, below = os.path.split(folder)
         if not below:
             return None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, check_reference_name
 from nessie_cli.workspace import access
+from nessie_cli.workspace.credentials import checked_endpoints
 from nessie_cli.workspace.secrets import refuse_secret
 
 
@@ -22,11 +23,15 @@ class Scope(StrEnum):
 
 
 class Known(NamedTuple):
-    """One setting: its name (`*` stands for a name that a user chooses), the scopes that it may stand in, what it is."""
+    """One setting: its name (`*` stands for a name that a user chooses), the scopes that it may stand in, what it is.
+
+    A list has a `separator` between its values.
+    """
 
     name: str
     scopes: tuple[Scope, ...]
     help: str
+    separator: str = ""
 
 
 _BOTH = (Scope.WORKSPACE, Scope.USER)
@@ -34,6 +39,9 @@ KNOWN = (
     Known("store", (Scope.WORKSPACE,), "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
     Known("author", _BOTH, "The author of commits where none is named."),
     Known("alias.*", _BOTH, "A command of your own: the words that it stands for."),
+    Known("safe-directories", (Scope.USER,), "Folders whose workspaces are trusted, whoever owns them; /* at the end means all below.", ":"),
+    Known("trusted-endpoints", (Scope.USER,), "Servers that may get credentials if a workspace names them: scheme://host[:port].", " "),
+    Known("allow-http", (Scope.USER,), "Servers that may get credentials without TLS: host or host:port; true for all.", " "),
     Known("default-profile", (Scope.USER,), "The profile that is used where nothing nearer names a store."),
     Known("profile.*.store", (Scope.USER,), "The store of a profile."),
     Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
@@ -46,7 +54,7 @@ REPOSITORY = (
     Known("request-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes request ids (7d)."),
     Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
 )
-_OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author"}
+_OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author", "safe.directory": "safe-directories"}
 """What users of other programs write."""
 _TRUTHS = ("true", "false")
 
@@ -87,6 +95,8 @@ def check_value(text: str, value: str) -> None:
     last = parse_name(text)[-1]
     if _is_of_access(text):
         access.check(last, value, text)
+    if text == "trusted-endpoints":
+        checked_endpoints(value.split(), text)
     if last == "ref":
         check_reference_name(value)
     if text == "require-expected-content" and value not in _TRUTHS:

@@ -14,7 +14,7 @@ import stat
 from contextlib import suppress
 from zlib import crc32
 
-from nessie_cli.workspace.glance import Place
+from nessie_cli.workspace.locations import cache
 
 _LONGEST = 16 << 20
 """Bytes of a file; a longer one was not written here."""
@@ -26,7 +26,7 @@ class NoteFiles:
 
     def __init__(self, store: str) -> None:
         # Not absolute: somebody without a home, or a setting that means another folder everywhere. Then nothing is kept.
-        self._folder = os.path.join(Place.cache(), "facts")
+        self._folder = os.path.join(cache(), "facts")
         # A fact is true in every store: two stores of one number only forget for each other.
         self._number = f"{crc32(store.encode(errors='surrogatepass')):08x}"
 

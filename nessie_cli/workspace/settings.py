@@ -46,6 +46,14 @@ class Settings:
             raise self.fault(f"must be text that is not blank, not {value!r}", *names)
         return value
 
+    def texts_of(self, name: str) -> list[str]:
+        """The texts of one setting that may be an array; none if it is not there."""
+        value = self._values.get(name, [])
+        found = value if isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in found):
+            raise self.fault(f"must be text or an array of texts, not {value!r}", name)
+        return found
+
     def texts(self) -> dict[tuple[str, ...], str]:
         """Every value by the tables it stands in, as text."""
         found: dict[tuple[str, ...], str] = {}
@@ -55,7 +63,7 @@ class Settings:
                 if isinstance(value, Mapping):
                     walk(value, (*names, name))
                 else:
-                    found[(*names, name)] = str(value)
+                    found[(*names, name)] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
         walk(self._values, ())
         return found

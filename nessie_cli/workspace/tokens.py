@@ -1,4 +1,7 @@
-"""Tokens of OAuth2 servers that outlive a process: one file for each client, readable by the user alone, in the user's folder for such state."""
+"""Tokens that outlive a process: those of OAuth2 servers, one file for each client, and those of `nessie login`, one file for each server.
+
+Each is readable by the user alone, in the user's folder for such state.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 from nessie_cli.errors import NotAllowed, StoreUnavailable
 from nessie_cli.workspace.files import locked, read_text
+from nessie_cli.workspace.locations import state
 
 _OTHERS = 0o077
 
@@ -30,7 +34,7 @@ class TokenFile:
             return None
 
     def write(self, text: str | None) -> None:
-        """Keep a text, or forget it. Raises `StoreUnavailable` where that is not possible."""
+        """Keep a text, or forget it. The folder has to exist. Raises `StoreUnavailable` where that is not possible."""
         try:
             if text is None:
                 self.path.unlink(missing_ok=True)
@@ -56,7 +60,11 @@ class TokenFile:
 
 def token_file(*names: str) -> TokenFile:
     """The file for a client, by everything that tells it from others: server, client id, grant, scopes."""
-    from platformdirs import user_state_path
-
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
-    return TokenFile(user_state_path("nessie") / "tokens" / f"{digest}.json")
+    return TokenFile(Path(state(), "tokens", f"{digest}.json"))
+
+
+def login_file(server: str) -> TokenFile:
+    """The file with the token that `nessie login` was given for a server."""
+    digest = hashlib.sha256(server.encode()).hexdigest()[:32]
+    return TokenFile(Path(state(), "tokens", f"{digest}.token"))

@@ -17,6 +17,7 @@ from platformdirs import user_cache_path
 from nessie_cli.cli.completion.asking import ask
 from nessie_cli.cli.completion.server import KEPT, Kept, Server, using_server, within
 from nessie_cli.repository.access import Access
+from nessie_cli.workspace import locations
 from nessie_cli.workspace.glance import Place
 from tests.remote.listening import Answer, Request, forward, listening, server_tls
 from tests.remote.proxy import proxying
@@ -204,7 +205,7 @@ def test_a_cache_that_cannot_be_written_is_none(tmp_path):
 
 
 def test_the_cache_is_where_every_program_keeps_it(cache):
-    assert Place({}).cache() == str(user_cache_path("nessie"))
+    assert locations.cache() == str(user_cache_path("nessie"))
 
 
 def test_a_keystroke_asks_the_server_of_the_line(address, cache):

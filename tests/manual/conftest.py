@@ -72,6 +72,7 @@ def place(world, tmp_path, server):
     copy = processes.Nessie(tmp_path / "work", tmp_path / "home", server)
     shutil.copytree(world.folder, copy.folder)
     shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home")
+    processes.recorded(copy)
     copy.environment["NESSIE_AUTHOR"] = "ada"
     return copy
 

@@ -122,6 +122,13 @@ def fresh(folder: Path, server: Server | None) -> Nessie:
     return Nessie(work, home, server)
 
 
+def recorded(nessie: Nessie) -> None:
+    """Let the workspace be one that this user made: a copied one is not trusted."""
+    state = Path(nessie.environment["HOME"], ".local/state/nessie")
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "workspaces").write_text(f"{os.getuid()} {nessie.folder.resolve()}\n")
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """One for all tests."""
@@ -157,4 +164,5 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Nessi
 def catalog(nessie: Nessie, made_once: Nessie) -> Nessie:
     """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1, in one commit."""
     shutil.copytree(made_once.folder, nessie.folder, dirs_exist_ok=True)
+    recorded(nessie)
     return nessie

@@ -12,6 +12,7 @@ EXAMPLES = (
     "nessie config set author 'Ada <ada@example.org>'",
     "nessie config set profile.work.store sqlite:////srv/catalog.sqlite",
     "nessie config set alias.lg 'log --oneline --graph --all' --user",
+    "nessie config set safe-directories /srv/lake --add",
     "nessie config set protect.main no-delete,no-rewind --repository",
 )
 
@@ -21,6 +22,7 @@ def config_set(
     name: configuring.Key,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value.", show_default=False)],
     *,
+    add: Annotated[bool, typer.Option("--add", help="Add VALUE to a list instead of replacing the list.")] = False,
     user: configuring.User = False,
     workspace: configuring.Workspace = False,
     repository: configuring.Repository = False,
@@ -37,6 +39,8 @@ def config_set(
 
         check_alias(parse_name(name)[1], value)
     value = configuring.written_form(name, value)
+    if add:
+        value = configuring.with_another(call, name, value, scope)
     before = configuring.write(call, name, value, scope)
     if call.wants_json:
         call.answer(configuring.document(configuring.Setting(name, value, scope)) | {"previous": before})

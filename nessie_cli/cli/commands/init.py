@@ -40,20 +40,36 @@ def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str,
     """Make what is missing. A store elsewhere comes first: no workspace is left that names a store which could not be made."""
     from nessie_cli.workspace.folder import FOLDER, Workspace, absolute_store, make_workspace
     from nessie_cli.workspace.secrets import refuse_secret
+    from nessie_cli.workspace.trust import FOREIGN
+    from nessie_cli.workspace.trust_records import record_workspace
 
     known = Workspace(root) if (root / FOLDER).is_dir() else None
+    if known and known.trust == FOREIGN:
+        raise known.refusal("nothing in it is used")
     elsewhere = absolute_store(call.options.store, Path.cwd()) if call.options.store else None
-    if known and elsewhere and known.store() != elsewhere:
-        raise InvalidInput(f"{known.folder}: this workspace works on {known.store()}; its config.toml names the store")
+    if known and elsewhere and known.named_store() != elsewhere:
+        raise InvalidInput(f"{known.folder}: this workspace works on {known.named_store()}; its config.toml names the store")
     if elsewhere:
         refuse_secret("--store", elsewhere)
         _open_or_create(call, elsewhere, default_branch, known)
+        _accept(call, elsewhere)
     workspace = known or make_workspace(root, elsewhere)
-    url = workspace.store()
+    if known is None:
+        record_workspace(str(root))
+    url = elsewhere or workspace.store()
     branch = _open_or_create(call, url, default_branch, workspace)
     if workspace.current_reference() is None:
         workspace.set_current_reference(branch)
     return known is None, url, branch
+
+
+def _accept(call: Invocation, url: str) -> None:
+    """Remember the server that the user named, for later commands in this workspace."""
+    from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
+    from nessie_cli.workspace.trust_records import record_server
+
+    if url.startswith((*WEB, *DATABASE)) and not record_server(endpoint(url) or url):
+        call.note(f"hint: your state folder cannot be written, so later commands need NESSIE_TRUSTED_ENDPOINTS to name {endpoint(url) or url}")
 
 
 def _open_or_create(call: Invocation, url: str, default_branch: str, workspace: "Workspace | None") -> str:

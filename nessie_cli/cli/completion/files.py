@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from nessie_cli.workspace.glance import home
+from nessie_cli.workspace.locations import home
 
 
 def files(word: str, *, folders_only: bool = False) -> list[tuple[str, str]]:

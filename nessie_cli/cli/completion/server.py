@@ -14,6 +14,7 @@ from threading import Thread
 from urllib.parse import quote, urlencode
 
 from nessie_cli.cli.completion import keys
+from nessie_cli.workspace.locations import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def using_server(place: Place, url: str, ask: Callable[[Any], Candidates], patie
     current = place.reference()
     # One candidate may take two requests, but not twice the time.
     end = time.monotonic() + patience
-    kept = Kept(place.cache(), lambda path: _asked(place, url, path, max(end - time.monotonic(), 0)))
+    kept = Kept(cache(), lambda path: _asked(place, url, path, max(end - time.monotonic(), 0)))
     server = Server(lambda path: kept.answer(f"{url} {path}", path), current, lambda path: kept.young(f"{url} {path}"))
     try:
         return ask(server)
@@ -199,6 +200,7 @@ def _asked(place: Place, url: str, path: str, patience: float) -> Any:
     from nessie_cli.errors import NessieError
 
     call = Invocation(())
+    call.options.quiet = True
     for name, value in place.options.items():
         call.options.take(name.removeprefix("--"), value)
     try:

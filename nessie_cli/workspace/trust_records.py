@@ -1,0 +1,205 @@
+"""What the user trusts, as this machine knows it: owners of files, `safe-directories`, and records in the user's state folder.
+
+Trust is never read from a workspace: a copied folder belongs to whoever copied it. Each record is one line of a small
+text file: `workspaces` has the workspaces that `nessie init` made, `servers` the servers of `nessie login`.
+"""
+
+# os.path: importing pathlib takes longer than a keystroke of completion may.
+# ruff: noqa: PTH103, PTH112, PTH116, PTH118, PTH123
+
+from __future__ import annotations
+
+import os
+
+from nessie_cli.workspace import environment, trust
+from nessie_cli.workspace.locations import home, state, system_config, user_config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from nessie_cli.workspace.credentials import Consent
+    from nessie_cli.workspace.trust import Trust
+
+FOLDER = ".nessie"
+SAFE_DIRECTORIES = "safe-directories"
+TRUSTED_ENDPOINTS = "trusted-endpoints"
+ALLOW_HTTP = "allow-http"
+_WORKSPACES, _SERVERS = "workspaces", "servers"
+_DATABASES = ("postgresql", "postgres")
+_ELSEWHERE = ("http", "https", "memory")
+
+
+# -- workspaces ----------------------------------------------------------------------------------
+
+
+def trust_in(root: str) -> Trust:
+    """The trust in the workspace of a folder."""
+    path = os.path.realpath(root)
+    owners = _owners(path)
+    if owners is None:
+        return trust.FOREIGN
+    return trust.decide(
+        path,
+        owners,
+        uid=os.geteuid(),
+        sudo_uid=trust.sudo_uid(environment.variable(environment.SUDO_UID)),
+        safe=safe_directories(),
+        recorded=trust.is_recorded(_records(_WORKSPACES), path, owners),
+    )
+
+
+def record_workspace(root: str) -> bool:
+    """Remember that the user made the workspace of a folder. Returns whether that was possible."""
+    path = os.path.realpath(root)
+    owners = _owners(path)
+    if owners is None or "\n" in path:
+        return False
+    return _change(_WORKSPACES, lambda lines: [*_without(lines, path), f"{trust.owner_text(owners)} {path}"])
+
+
+def _without(lines: Iterable[str], path: str) -> list[str]:
+    return [line for line in lines if line.partition(" ")[2] != path]
+
+
+def _owners(path: str) -> set[int] | None:
+    """Who owns a folder and its `.nessie/`, and the link to it if that is one; None if that cannot be read."""
+    folder = os.path.join(path, FOLDER)
+    try:
+        return {os.stat(path).st_uid, os.lstat(folder).st_uid, os.stat(folder).st_uid}
+    except OSError:
+        return None
+
+
+def safe_directories() -> list[str]:
+    """The entries of `safe-directories` of the system, the user and the environment, resolved. Relative ones do not count."""
+    named = environment.variable(environment.SAFE_DIRECTORIES)
+    found = named.split(os.pathsep) if named else []
+    for path in (system_config(), user_config()):
+        found += _listed(path, SAFE_DIRECTORIES, os.pathsep)
+    return [_resolved(entry) for text in found if (entry := home(text.strip())) == trust.EVERYWHERE or os.path.isabs(entry)]
+
+
+def _resolved(entry: str) -> str:
+    if entry == trust.EVERYWHERE:
+        return entry
+    bare, below = (entry[:-2], "/*") if entry.endswith("/*") else (entry, "")
+    return os.path.realpath(bare).rstrip("/") + below if below else os.path.realpath(bare)
+
+
+# -- servers -------------------------------------------------------------------------------------
+
+
+def consent() -> Consent:
+    """What the user said about servers: in the environment, in the user's configuration, and by `nessie login`.
+
+    Raises `InvalidInput` for a setting that names no server.
+    """
+    from nessie_cli.workspace.credentials import AllowedHttp, Consent, checked_endpoints, endpoint
+
+    named = _words(environment.variable(environment.TRUSTED_ENDPOINTS))
+    records = _records(_SERVERS)
+    servers = {server for text in (*records, *_profile_urls()) if (server := endpoint(text))}
+    servers |= checked_endpoints(named, environment.TRUSTED_ENDPOINTS)
+    servers |= checked_endpoints(_listed(user_config(), TRUSTED_ENDPOINTS, None), TRUSTED_ENDPOINTS)
+    http = [*_words(environment.variable(environment.ALLOW_HTTP)), *_listed(user_config(), ALLOW_HTTP, None)]
+    return Consent(servers, AllowedHttp(http), records)
+
+
+def _profile_urls() -> list[str]:
+    """Every URL in the user's profiles."""
+    if "profile" not in _text(user_config()):
+        return []
+    from nessie_cli.workspace.user import user_settings
+
+    return [value for names, value in user_settings().texts().items() if names[0] == "profile" and "://" in value]
+
+
+def accepted_servers() -> list[str]:
+    """The servers that `nessie login` accepted, and databases that `nessie init` was given, oldest first."""
+    return _records(_SERVERS)
+
+
+def record_server(url: str) -> bool:
+    """Remember that the user named this server. Returns whether that was possible."""
+    return _change(_SERVERS, lambda lines: lines if url in lines else [*lines, url])
+
+
+def forget_server(url: str) -> bool:
+    """Forget a server. Returns whether it was known."""
+    known = url in _records(_SERVERS)
+    return known and _change(_SERVERS, lambda lines: [line for line in lines if line != url])
+
+
+def may_name(url: str, root: str, trusted: Trust) -> bool:
+    """Whether the workspace of a folder may choose this store for the user.
+
+    A database gets the user's passwords, so the user has to have named it. A file outside of the folder needs trust.
+    Credentials for a web server are decided where they are read.
+    """
+    scheme, colon, rest = url.partition(":")
+    scheme = scheme.lower() if colon else ""
+    if scheme in _DATABASES:
+        return consent().covers(url)
+    if trusted == trust.TRUSTED or scheme in _ELSEWHERE:
+        return True
+    path = rest.removeprefix("///") if scheme == "sqlite" else url
+    return os.path.realpath(path).startswith(os.path.realpath(root) + os.sep)
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def _words(text: str | None) -> list[str]:
+    return text.replace(",", " ").split() if text else []
+
+
+def _listed(path: str, name: str, separator: str | None) -> list[str]:
+    """A list in a settings file: an array of texts, or one text with separators."""
+    # Without the word there is no such setting: most files then need no parser.
+    if name not in _text(path):
+        return []
+    from pathlib import Path
+
+    from nessie_cli.workspace.settings import Settings
+
+    found = Settings(Path(path)).texts_of(name)
+    parts = [part for text in found for part in (text.split(separator) if separator else _words(text))]
+    return [part for part in parts if part.strip()]
+
+
+def _text(path: str) -> str:
+    """The text of a file; empty if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _records(name: str) -> list[str]:
+    folder = state()
+    # A relative folder is that of a user without a home, and would be another one everywhere.
+    return [line for line in _text(os.path.join(folder, name)).split("\n") if line] if os.path.isabs(folder) else []
+
+
+def _change(name: str, change: Callable[[list[str]], list[str]]) -> bool:
+    """Change the records in one file, under its lock. Returns False if the user's state folder cannot be written."""
+    from pathlib import Path
+
+    from nessie_cli.errors import StoreUnavailable
+    from nessie_cli.workspace.files import locked, replace_text
+
+    folder = state()
+    if not os.path.isabs(folder):
+        return False
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with locked(Path(folder, f"{name}.lock")):
+            before = _records(name)
+            after = change(before)
+            if after != before:
+                replace_text(Path(folder, name), "".join(f"{line}\n" for line in after))
+    except (OSError, StoreUnavailable, UnicodeEncodeError):
+        return False
+    return True
