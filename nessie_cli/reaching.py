@@ -33,9 +33,7 @@ def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
     return connect(url, who=environment.who(), access=access)
 
 
-def access_to(
-    url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None, origin: Origin = BY_USER
-) -> Access:
+def access_to(url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None, origin: Origin = BY_USER) -> Access:
     """How a server is reached by settings; `tell` shows a line to a person who can sign in. `origin`: who said the URL and the settings.
 
     Raises `InvalidInput` for what is missing or wrong, and `NotAllowed` if credentials may not go there.

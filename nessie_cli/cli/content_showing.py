@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import ContentNotFound
+from nessie_cli.errors import ContentNotFound, NotAllowed
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
+    from nessie_cli.model import Reference
+    from nessie_cli.repository.base import Repository
 
 
 def show_content(call: Invocation, wanted: ContentKey, revision: str | None) -> None:
@@ -17,8 +19,7 @@ def show_content(call: Invocation, wanted: ContentKey, revision: str | None) -> 
     effective = repository.resolve(call.revision(revision))
     entry = next(iter(repository.entries(effective.hash, KeyRange(keys=(wanted,)), content=True)), None)
     if entry is None or entry.content is None:
-        where = effective.name or effective.hash
-        raise ContentNotFound(f"Could not find content for key '{wanted}' in reference '{where}'.", wanted)
+        raise _missing(repository, effective, wanted)
     change = repository.last_change(effective.hash, wanted)
     if call.wants_json:
         from nessie_cli.wire.encode import encode_commit_meta, encode_content_response
@@ -27,6 +28,17 @@ def show_content(call: Invocation, wanted: ContentKey, revision: str | None) -> 
         call.answer(encode_content_response(entry.content, effective) | more)
     else:
         _print(call, entry, change)
+
+
+def _missing(repository: Repository, at: Reference, wanted: ContentKey) -> NotAllowed | ContentNotFound:
+    """The error for a key that is not listed: listings leave out what the caller may not read, so the content itself is asked for."""
+    try:
+        repository.content(at.hash, wanted)
+    except NotAllowed as refusal:
+        return refusal
+    except ContentNotFound:
+        return ContentNotFound(f"Could not find content for key '{wanted}' in reference '{at.name or at.hash}'.", wanted)
+    return NotAllowed(f"listing key '{wanted}' is not allowed")
 
 
 def _print(call: Invocation, entry: Entry, change: CommitMeta | None) -> None:

@@ -44,9 +44,10 @@ def _split(url: str) -> SplitResult | None:
         return None
     try:
         parts = urlsplit(url)
-        return parts if parts.port is None or parts.port > 0 else None
+        usable = parts.port is None or parts.port > 0
     except ValueError:
         return None
+    return parts if usable else None
 
 
 def is_loopback(url: str) -> bool:
@@ -116,7 +117,9 @@ class Consent:
         if server is None:
             return f"{url}: names no server that credentials can be kept for"
         if not named and not self.covers(url):
-            return f"server {server}: only the workspace names it, so no credentials are sent there; if you trust this server, run `nessie login {url}`"
+            return (
+                f"server {server}: only the workspace names it, so no credentials are sent there; if you trust this server, run `nessie login {url}`"
+            )
         if server.startswith("http://") and not is_loopback(url) and not self._http.allows(url):
             where = server.removeprefix("http://")
             return (

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import check_reference_name
 from nessie_cli.workspace.files import read_text, replace_text
+from nessie_cli.workspace.locations import FOLDER
 from nessie_cli.workspace.settings import Settings
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
-from nessie_cli.workspace.trust_records import FOLDER, may_name, trust_in
+from nessie_cli.workspace.trust_records import may_name, trust_in
 
 if TYPE_CHECKING:
     from nessie_cli.workspace.trust import Trust

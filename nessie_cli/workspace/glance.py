@@ -4,16 +4,16 @@ Everybody else asks `folder` and `user`. Whatever is not as expected means "none
 """
 
 # os.path: importing pathlib costs as much as all the rest of a keystroke.
-# ruff: noqa: PTH109, PTH111, PTH112, PTH118, PTH123, PTH208
+# ruff: noqa: PTH109, PTH112, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 
 import os
 
 from nessie_cli.workspace.environment import DEFAULT_BRANCH, ENDPOINT, PROFILE, REFERENCE, STORE, variable
-from nessie_cli.workspace.locations import home, user_config
+from nessie_cli.workspace.locations import FOLDER, home, user_config
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
-from nessie_cli.workspace.trust_records import FOLDER, may_name, trust_in
+from nessie_cli.workspace.trust_records import may_name, trust_in
 
 # Importing `typing` takes longer than all of this; checkers know this name without the import.
 TYPE_CHECKING = False

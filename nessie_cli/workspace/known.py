@@ -54,7 +54,13 @@ REPOSITORY = (
     Known("request-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes request ids (7d)."),
     Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
 )
-_OTHER_NAMES = {"endpoint": "store", "default_branch": "profile.NAME.ref", "user.name": "author", "user.email": "author", "safe.directory": "safe-directories"}
+_OTHER_NAMES = {
+    "endpoint": "store",
+    "default_branch": "profile.NAME.ref",
+    "user.name": "author",
+    "user.email": "author",
+    "safe.directory": "safe-directories",
+}
 """What users of other programs write."""
 _TRUTHS = ("true", "false")
 

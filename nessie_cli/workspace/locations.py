@@ -12,6 +12,8 @@ import sys
 
 from nessie_cli.workspace.environment import variable
 
+FOLDER = ".nessie"
+"""The folder of a workspace, in the folder that it is for."""
 _APPLICATION_SUPPORT = "Library/Application Support/nessie"
 
 

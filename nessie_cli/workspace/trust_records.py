@@ -5,14 +5,14 @@ text file: `workspaces` has the workspaces that `nessie init` made, `servers` th
 """
 
 # os.path: importing pathlib takes longer than a keystroke of completion may.
-# ruff: noqa: PTH103, PTH112, PTH116, PTH118, PTH123
+# ruff: noqa: PTH103, PTH116, PTH117, PTH118, PTH123
 
 from __future__ import annotations
 
 import os
 
 from nessie_cli.workspace import environment, trust
-from nessie_cli.workspace.locations import home, state, system_config, user_config
+from nessie_cli.workspace.locations import FOLDER, home, state, system_config, user_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.credentials import Consent
     from nessie_cli.workspace.trust import Trust
 
-FOLDER = ".nessie"
 SAFE_DIRECTORIES = "safe-directories"
 TRUSTED_ENDPOINTS = "trusted-endpoints"
 ALLOW_HTTP = "allow-http"

@@ -28,6 +28,7 @@ class Issuer:
         self.methods = ["client_secret_basic", "client_secret_post"]
         self.failing: list[Answer] = []
         self.public = False
+        self.changes: dict[str, Any] = {}
         self._refresh = ""
         self._count = 0
         self._lock = threading.Lock()
@@ -55,7 +56,7 @@ class Issuer:
             "token_endpoint": f"{self.url}/token",
             "device_authorization_endpoint": f"{self.url}/device",
             "token_endpoint_auth_methods_supported": self.methods,
-        }
+        } | self.changes
 
     def _is_known(self, request: Request, form: dict[str, str]) -> bool:
         if self.public:

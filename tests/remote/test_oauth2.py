@@ -220,3 +220,36 @@ def test_completion_has_the_token_that_is_kept_and_asks_nobody(issuer: Issuer, c
     old(cache, age=3590, lifetime=3600)
     assert header_at_hand(access) is None
     assert issuer.grants == ["client_credentials"]
+
+
+# -- documents that an attacker, or a mistake, has changed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", ["https://elsewhere.example.org", "", None, 1])
+def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, told: object) -> None:
+    issuer.changes = {"issuer": told}
+    with source(client(issuer)) as tokens, pytest.raises(NotAllowed, match=r"its document names .*, not the configured one"):
+        tokens.header()
+    assert issuer.asked == []
+
+
+def test_a_slash_at_the_end_of_an_issuer_is_no_difference(issuer: Issuer) -> None:
+    issuer.changes = {"issuer": f"{issuer.url}/realm/"}
+    with source(client(issuer)) as tokens:
+        assert tokens.header() == "Bearer token-1"
+
+
+def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(issuer: Issuer) -> None:
+    seen: list[Request] = []
+
+    def thief(request: Request) -> Answer:
+        seen.append(request)
+        return Answer(200, b'{"access_token": "t"}')
+
+    with listening(thief) as url:
+        issuer.changes = {"token_endpoint": f"{url}/token", "device_authorization_endpoint": f"{url}/device"}
+        with source(client(issuer)) as tokens, pytest.raises(NotAllowed, match=r"its token_endpoint .* is not used"):
+            tokens.header()
+        with source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens, pytest.raises(NotAllowed, match="is not used"):
+            tokens.header()
+    assert seen == []

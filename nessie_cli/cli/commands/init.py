@@ -38,7 +38,8 @@ def init(
 
 def _make(call: Invocation, root: Path, default_branch: str) -> tuple[bool, str, str]:
     """Make what is missing. A store elsewhere comes first: no workspace is left that names a store which could not be made."""
-    from nessie_cli.workspace.folder import FOLDER, Workspace, absolute_store, make_workspace
+    from nessie_cli.workspace.folder import Workspace, absolute_store, make_workspace
+    from nessie_cli.workspace.locations import FOLDER
     from nessie_cli.workspace.secrets import refuse_secret
     from nessie_cli.workspace.trust import FOREIGN
     from nessie_cli.workspace.trust_records import record_workspace

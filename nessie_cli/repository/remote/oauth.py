@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partialmethod
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -197,6 +197,9 @@ class TokenSource:
         found = self._document.get(name) if self._client.issuer else None
         if not isinstance(found, str) or not found.startswith(("http://", "https://")):
             raise InvalidInput(f"{self._name}: does not tell its {name}; the setting {setting} may")
+        if not found.startswith("https://") and _server(found) != _server(self._client.issuer or ""):
+            # An issuer without TLS, on this machine or allowed by the user, may name itself and nothing else.
+            raise NotAllowed(f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https only")
         return found
 
     @cached_property
@@ -206,6 +209,11 @@ class TokenSource:
         document = _json(answer)
         if answer.status_code != _OK or not isinstance(document, dict):
             raise InvalidInput(f"{self._name}: no issuer answers there (its document {_DISCOVERY} was answered with {answer.status_code})")
+        # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at the end is no difference.
+        told = document.get("issuer")
+        if not isinstance(told, str) or told.rstrip("/") != (self._client.issuer or "").rstrip("/"):
+            named = f"issuer {_one_line(shown(told))}" if isinstance(told, str) else "no issuer"
+            raise NotAllowed(f"{self._name}: its document names {named}, not the configured one; compare issuer-url (NESSIE_OAUTH2_ISSUER_URL)")
         return document
 
     def _checked(self, answer: requests.Response) -> requests.Response:
@@ -276,6 +284,12 @@ def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
         Secret(renewed) if isinstance(renewed, str) else refresh,
         now + float(refresh_lifetime) if refresh_lifetime else None,
     )
+
+
+def _server(url: str) -> tuple[str, str]:
+    """Scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
 
 
 def _one_line(text: str) -> str:
