@@ -62,6 +62,14 @@ class Status(Shape):
     conflicts: list[wire.Conflict]
 
 
+class AcceptedServer(Shape):
+    """A server that credentials may go to, and whether a token is kept for it."""
+
+    server: str
+    accepted: bool
+    token: bool
+
+
 class Switched(Shape):
     """The current reference, and how many staged operations have come along."""
 
@@ -414,6 +422,7 @@ ANSWERS: Mapping[str, Answer] = {
     "init": Answer((Initialised,)),
     "status": Answer((Status,)),
     "switch": Answer((Switched,)),
+    "login": Answer((AcceptedServer,)),
     "config list": Answer((Settings,), Setting),
     "config get": Answer((Setting,)),
     "config set": Answer((ChangedSetting,)),

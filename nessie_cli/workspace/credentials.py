@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from nessie_cli.errors import InvalidInput
@@ -56,6 +55,8 @@ def is_loopback(url: str) -> bool:
     host = (parts.hostname if parts else None) or ""
     if host == "localhost":
         return True
+    from ipaddress import ip_address
+
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -26,6 +26,7 @@ TRUSTED_ENDPOINTS = "trusted-endpoints"
 ALLOW_HTTP = "allow-http"
 _WORKSPACES, _SERVERS = "workspaces", "servers"
 _DATABASES = ("postgresql", "postgres")
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 _ELSEWHERE = ("http", "https", "memory")
 
 
@@ -143,7 +144,9 @@ def may_name(url: str, root: str, trusted: Trust) -> bool:
     if trusted == trust.TRUSTED or scheme in _ELSEWHERE:
         return True
     path = rest.removeprefix("///") if scheme == "sqlite" else url
-    return os.path.realpath(path).startswith(os.path.realpath(root) + os.sep)
+    inside = os.path.realpath(root) + os.sep
+    # SQLite opens files beside the store, which may be links as well.
+    return all(os.path.realpath(path + suffix).startswith(inside) for suffix in _SQLITE_FILES)
 
 
 # -- files ---------------------------------------------------------------------------------------

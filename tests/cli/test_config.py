@@ -239,3 +239,36 @@ def test_a_mistyped_alias_is_told_with_its_neighbours(nessie, catalog) -> None:
     nessie("config", "set", "alias.graph", "log --graph")
     ran = nessie("grph")
     assert (ran.code, "did you mean 'graph'" in ran.err) == (2, True)
+
+
+# -- lists ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_value_is_added_to_a_list(nessie, tmp_path, monkeypatch):
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    assert nessie("config", "set", "safe-directories", "/srv/lake", "--add").out == "safe-directories = /srv/lake\n"
+    for _ in range(2):
+        assert nessie("config", "set", "safe-directories", ".", "--add").code == 0
+    assert nessie("config", "get", "safe-directories").out == f"/srv/lake:{tmp_path / 'inner'}\n"
+    assert nessie("config", "set", "safe-directories", "/only").out == "safe-directories = /only\n"
+    assert nessie("config", "--global", "--add", "allow-http", "nessie:19120").code == 0
+    assert nessie("config", "--global", "--add", "allow-http", "other").out == "allow-http = nessie:19120 other\n"
+
+
+def test_a_list_may_be_written_as_an_array(nessie, tmp_path):
+    path = tmp_path / "home" / "config" / "nessie" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('trusted-endpoints = ["https://one.example.org", "https://two.example.org"]\n')
+    assert nessie("config", "get", "trusted-endpoints").out == "https://one.example.org, https://two.example.org\n"
+    added = nessie("config", "set", "trusted-endpoints", "https://three.example.org", "--add")
+    assert added.out == "trusted-endpoints = https://one.example.org https://two.example.org https://three.example.org\n"
+
+
+def test_what_is_no_list_takes_one_value(nessie):
+    refused = nessie("config", "set", "author", "Ada", "--add", "--user")
+    assert (refused.code, "author: is no list" in refused.err) == (2, True)
+    assert nessie("config", "--global", "--add", "author", "Ada").code == 0
+    assert nessie("config", "set", "trusted-endpoints", "nessie:19120").code == 2
+    refused = nessie("config", "--global", "safe.directory", "/srv/lake")
+    assert (refused.code, "'safe-directories' is what is meant here" in refused.err) == (2, True)

@@ -253,3 +253,17 @@ def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(i
         with source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens, pytest.raises(NotAllowed, match="is not used"):
             tokens.header()
     assert seen == []
+
+
+def test_a_secret_does_not_follow_a_redirect(issuer: Issuer) -> None:
+    seen: list[Request] = []
+
+    def thief(request: Request) -> Answer:
+        seen.append(request)
+        return Answer(200, b'{"access_token": "t"}')
+
+    with listening(thief) as url:
+        issuer.failing = [Answer(307, b"", {"Location": f"{url}/token"})]
+        with source(client(issuer)) as tokens, pytest.raises(NotAllowed, match="answered 307"):
+            tokens.header()
+    assert seen == []

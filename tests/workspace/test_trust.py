@@ -183,6 +183,7 @@ def test_a_link_of_another_user_to_a_workspace_of_mine(workspace: Workspace, tmp
         ("/etc/passwd", False),
         ("sqlite:////etc/passwd", False),
         ("link.sqlite", False),
+        ("log.sqlite", False),
         ("postgresql://ada@db/catalog", False),
         ("postgres://ada@db/catalog", False),
         ("POSTGRESQL://ada@db/catalog", False),
@@ -195,6 +196,7 @@ def test_which_store_a_workspace_that_is_not_trusted_may_choose(
 ) -> None:
     monkeypatch.chdir(workspace.root)
     (workspace.root / "link.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
+    (workspace.root / "log.sqlite-wal").symlink_to(tmp_path / "elsewhere")
     workspace.config_path.write_text(f'store = "{store}"\n')
     assert trust_records.may_name(workspace.named_store(), str(workspace.root), OWN) == may
     is_database = store.lower().startswith("postgres")
