@@ -57,6 +57,9 @@ NEEDS = {
     "nessie content put db --type namespace -m 'add db'": Needs(("nessie content rename db.rates rates",)),
     "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(("nessie content delete db.sales.orders -m 'make room'",)),
     "nessie diff main feature --exit-code --json": Needs(code=1),
+    "nessie login https://catalog.example.org --forget": Needs(("nessie login https://catalog.example.org",)),
+    # Nothing is on stdin.
+    "nessie login https://catalog.example.org --token-stdin": Needs(code=2),
     "nessie gc apply 20260131T120000Z --dry-run --json": Needs(("nessie gc approve",)),
     "nessie gc apply": Needs(("nessie gc approve",)),
     "nessie gc show --kept --jsonl": Needs(("nessie gc approve", "nessie gc apply")),

@@ -123,10 +123,11 @@ def fresh(folder: Path, server: Server | None) -> Nessie:
 
 
 def recorded(nessie: Nessie) -> None:
-    """Let the workspace be one that this user made: a copied one is not trusted."""
+    """Let the workspaces be those that this user made: copied ones are not trusted."""
     state = Path(nessie.environment["HOME"], ".local/state/nessie")
     state.mkdir(parents=True, exist_ok=True)
-    (state / "workspaces").write_text(f"{os.getuid()} {nessie.folder.resolve()}\n")
+    found = [folder.parent.resolve() for folder in nessie.folder.rglob(".nessie")]
+    (state / "workspaces").write_text("".join(f"{os.getuid()} {root}\n" for root in found))
 
 
 @pytest.fixture(scope="session")

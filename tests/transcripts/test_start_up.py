@@ -62,6 +62,7 @@ BUDGET = {
     "init": ("init again", MARKS | {"tempfile"}),
     "status": ("status", PACKED | MARKS | TEXT | {"shlex"}),
     "switch": ("switch main", TEXT),
+    "login": ("login https://catalog.example.org", AUTHOR | MARKS),
     "config list": ("config list", AUTHOR),
     "config get": ("config get author", AUTHOR | {"shlex"}),
     "config set": ("config set author Ada", {"dataclasses", "tomlkit", "json"}),

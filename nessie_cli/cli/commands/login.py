@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "nessie login https://catalog.example.org",
-    "nessie login https://catalog.example.org --token-stdin <token.txt",
+    "nessie login https://catalog.example.org --token-stdin",
     "nessie login https://catalog.example.org --forget",
 )
 
