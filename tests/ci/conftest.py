@@ -27,7 +27,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
-GITHUB, GITLAB = (yaml.safe_load(block) for block in blocks("yaml"))
+_YAML = [yaml.safe_load(block) for block in blocks("yaml")]
+GITHUB = next(block for block in _YAML if "jobs" in block)
+GITLAB = next(block for block in _YAML if "nightly load" in block)
 
 
 class Ran(NamedTuple):

@@ -11,7 +11,7 @@ from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 
 NEVER = {
     "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
-    "platformdirs", "tomllib", "tempfile", "logging", "importlib.metadata", "typer.main", "typer.params",
+    "platformdirs", "tomllib", "logging", "importlib.metadata", "typer.main", "typer.params",
 }  # fmt: skip
 PROGRAM = """
 import sys
@@ -42,103 +42,6 @@ def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
 
     assert "nessie_cli.store.sqlite" in loaded
     assert NEVER & loaded == set()
-
-
-COSTLY = NEVER | {
-    "bz2", "cryptography", "dataclasses", "difflib", "email", "gettext", "hashlib", "http", "ipaddress", "json", "jsonschema", "jwt",
-    "keyring", "linecache", "lzma", "platform", "random", "shlex", "socket", "ssl", "subprocess", "textwrap", "tokenize", "tomlkit",
-    "typing_extensions", "zstandard",
-}  # fmt: skip
-"""What costs as much as a command's own modules together, or more."""
-PACKED, MARKS, TEXT, AUTHOR = {"zstandard", "platform"}, {"hashlib"}, {"json"}, {"platformdirs", "random", "tempfile"}
-"""To unpack an object; to find a commit by key, or to give an id; to read or write a batch, or show a field; to look for the user's settings."""
-NEARBY, CHOICE = {"difflib"}, {"typer.main", "typer.params"}
-"""To look for a word that may have been meant, as the parser does at once for a short option, too; to take one of some words as an option."""
-RUN = CHOICE | AUTHOR | {"hashlib", "json", "logging", "shlex", "socket"}
-"""To find the runs of `gc`, and to begin one."""
-PYICEBERG = {"dataclasses", "email", "importlib.metadata", "ipaddress", "pydantic", "textwrap", "typing_extensions"}
-COMMITTING = PACKED | MARKS | TEXT | AUTHOR | {"shlex"}
-BUDGET = {
-    "init": ("init again", MARKS | {"tempfile"}),
-    "status": ("status", PACKED | MARKS | TEXT | {"shlex"}),
-    "switch": ("switch main", TEXT),
-    "login": ("login https://catalog.example.org", AUTHOR | MARKS),
-    "config list": ("config list", AUTHOR),
-    "config get": ("config get author", AUTHOR | {"shlex"}),
-    "config set": ("config set author Ada", {"dataclasses", "tomlkit", "json"}),
-    "config unset": ("config unset no-such", AUTHOR | NEARBY | {"dataclasses", "tomlkit", "json", "shlex"}),
-    "content put": ("content put db.orders --metadata-location s3://x", PACKED | TEXT | {"shlex"}),
-    "content delete": ("content delete db.orders", PACKED | TEXT | {"shlex"}),
-    "content rename": ("content rename db.orders db.other", PACKED | TEXT | {"shlex"}),
-    "content replace": ("content replace db.orders --metadata-location s3://x", PACKED | TEXT | {"shlex"}),
-    "content unmodified": ("content unmodified db.orders", PACKED | TEXT | {"shlex"}),
-    "content show": ("content show db.orders", PACKED | MARKS | TEXT),
-    "content view": ("content view db.orders", PACKED | MARKS | TEXT),
-    "content history": ("content history db.orders", PACKED | MARKS | TEXT),
-    "content list": ("content list", PACKED | TEXT | {"shlex"}),
-    "reset": ("reset", PACKED | TEXT | {"shlex"}),
-    "commit": ("commit -m x --dry-run", COMMITTING | NEARBY),
-    "restore": ("restore db.orders --source main", PACKED | TEXT | {"shlex"}),
-    "revert": ("revert main --dry-run", COMMITTING),
-    "stash push": ("stash push", TEXT | {"shlex"}),
-    "stash list": ("stash list", TEXT | {"shlex"}),
-    "stash show": ("stash show", TEXT | {"shlex"}),
-    "stash pop": ("stash pop", TEXT | {"shlex"}),
-    "stash apply": ("stash apply", TEXT | {"shlex"}),
-    "stash drop": ("stash drop", TEXT | {"shlex"}),
-    "log": ("log", PACKED | TEXT),
-    "show": ("show", PACKED | TEXT),
-    "diff": ("diff main", PACKED | TEXT),
-    "branch": ("branch", PACKED),
-    "tag": ("tag", PACKED),
-    "merge": ("merge main --dry-run", COMMITTING | CHOICE),
-    "resolve": ("resolve --ours db.orders", PACKED | MARKS | TEXT | {"shlex"}),
-    "transplant": ("transplant main --dry-run", COMMITTING | CHOICE),
-    "cherry-pick": ("cherry-pick main --dry-run", COMMITTING | CHOICE),
-    "blame": ("blame", PACKED | MARKS),
-    "reflog": ("reflog", PACKED),
-    "undo": ("undo --dry-run", PACKED),
-    "gc list": ("gc list", MARKS),
-    "gc show": ("gc show", MARKS | {"shlex"}),
-    "gc mark": (
-        "gc mark --cutoff none",
-        RUN | PYICEBERG,
-    ),
-    "gc plan": ("gc plan", RUN),
-    "gc approve": ("gc approve", RUN),
-    "gc apply": ("gc apply", RUN),
-    "token new": ("token new ci", CHOICE | {"shlex"}),
-    "token list": ("token list", CHOICE | {"shlex"}),
-    "token revoke": ("token revoke ci", CHOICE | {"shlex"}),
-    "serve": ("serve --port none", CHOICE | {"shlex"}),
-    "store backup": ("store backup lake.backup", set()),
-    "store load": ("store load no-such-file", {"shlex"}),
-    "fsck": ("fsck", PACKED | MARKS | TEXT),
-    "audit": ("audit --prefix none", CHOICE | PACKED | MARKS | TEXT | {"shlex", "logging", "random"}),
-    "stats": ("stats", CHOICE | PACKED | TEXT),
-    "help": ("help log", set()),
-    "completion": ("completion bash", CHOICE),
-    "version": ("version", set()),
-}
-"""For each command a line, and what of `COSTLY` it may load. A command that would wait for requests, make keys or read table files is held to
-what it loads before that: its line lacks something."""
-SHARE_OPTIONS = {"tag": {"branch"}, "revert": {"merge"}, "resolve": {"merge"}, "transplant": {"merge"}, "cherry-pick": {"merge"}}
-"""Commands with options of another one."""
-COMMAND_MODULES = "nessie_cli.cli.commands."
-
-
-def test_every_command_has_a_budget(workspace):
-    assert BUDGET.keys() == LEAVES.keys()
-
-
-@pytest.mark.parametrize("name", BUDGET)
-def test_a_command_loads_only_what_it_uses(catalog, name):
-    line, allowed = BUDGET[name]
-    loaded = modules_after(catalog, *line.split())
-
-    assert (loaded & COSTLY) - allowed == set()
-    commands = {module.removeprefix(COMMAND_MODULES) for module in loaded if module.startswith(COMMAND_MODULES)}
-    assert commands == {LEAVES[name].module} | SHARE_OPTIONS.get(name, set())
 
 
 def test_no_command_loads_another_one(catalog):
