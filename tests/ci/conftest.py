@@ -27,9 +27,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
-_YAML = [yaml.safe_load(block) for block in blocks("yaml")]
-GITHUB = next(block for block in _YAML if "jobs" in block)
-GITLAB = next(block for block in _YAML if "nightly load" in block)
+CHECKED_IN, COMPOSE, GITHUB, GITLAB = (yaml.safe_load(block) for block in blocks("yaml"))
 
 
 class Ran(NamedTuple):

@@ -67,7 +67,7 @@ COMMANDS = {
     "commit": ("content", "put", "db", "--type", "namespace", "-m", "x"),
     "init": ("init",),
     "json": ("log", "--json"),
-    "spark": ("audit",),
+    "audit": ("audit",),
 }
 
 
