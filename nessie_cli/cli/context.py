@@ -161,7 +161,7 @@ class Invocation:
         # A URL that the workspace or a profile names as well, as plug-ins are given it, is reached by its settings.
         workspace = workspace or self.workspace
         if not workspace or workspace.named_store() != url:
-            return access_of(url, self._profile_with(url), None, self.err.print_line)
+            return access_of(url, self.profile_with(url), None, self.err.print_line)
         try:
             return access_of(url, None, workspace, self.err.print_line, named=self._names(url))
         finally:
@@ -186,7 +186,7 @@ class Invocation:
         return consent().covers(url)
 
     @staticmethod
-    def _profile_with(url: str) -> Profile | None:
+    def profile_with(url: str) -> Profile | None:
         """The profile of NESSIE_PROFILE, else the default one, when it names this store."""
         from nessie_cli.workspace import environment as env
         from nessie_cli.workspace.user import default_profile, named_profile

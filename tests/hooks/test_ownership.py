@@ -127,6 +127,7 @@ def test_a_workspace_of_another_user_is_refused(copied: Nessie, tmp_path: Path, 
         assert (asked.code, asked.out, asked.err) == (0, "", "")
     copied.ok("--version", cwd=here)
     copied.ok("config", "list", "--user", cwd=here)
+    copied.ok("login", "https://catalog.example.org", cwd=here)
 
 
 @needs_root

@@ -225,6 +225,16 @@ def test_login_keeps_a_token_without_a_terminal(nessie: Nessie, evil: Recorder) 
     assert not kept[0].exists()
 
 
+def test_login_sends_no_secret_of_another_server(nessie: Nessie, evil: Recorder, tmp_path: Path) -> None:
+    for name, value in {"store": "http://127.0.0.1:1/api/v2", "token-file": secret_file(tmp_path / "token")}.items():
+        nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
+    nessie.ok("config", "set", "default-profile", "work", "--user")
+    plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "{tmp_path / "token"}"\n')
+    for env in ({}, {"NESSIE_PROFILE": "work"}, {"NESSIE_SAFE_DIRECTORIES": "*"}):
+        nessie.ok("login", evil.url, env=env)
+    assert evil.requests == []
+
+
 def test_login_keeps_nothing_that_the_server_refuses(nessie: Nessie) -> None:
     with listening(lambda _: Answer(401, json.dumps({"status": 401, "message": "no", "errorCode": "X", "reason": "Y"}).encode())) as url:
         refused = nessie("login", url, "--token-stdin", stdin=TOKEN)

@@ -82,12 +82,13 @@ def _forget(call: Invocation, server: str, url: str) -> None:
 
 def _token(call: Invocation, url: str, *, token_stdin: bool) -> "Secret | None":
     """The token to keep, checked with the server; raises what the server refuses, and `NotAllowed` without TLS."""
+    from nessie_cli.cli.access import access_of
     from nessie_cli.workspace.trust_records import consent
 
     if refusal := consent().refusal(url, named=True):
         raise NotAllowed(refusal)
-    access = call.access(url)
-    assert access is not None
+    # Neither a workspace nor a profile of another server says how this one is reached.
+    access = access_of(url, call.profile_with(url), None, call.err.print_line)
     token = _read_token(url, stdin=token_stdin, ask=access.credentials is None)
     if token is None and access.credentials is None:
         return None
