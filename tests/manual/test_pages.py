@@ -111,7 +111,7 @@ def test_every_error_code_is_listed():
 
 
 def test_every_attribute_that_a_filter_can_ask_for_is_listed():
-    from nessie_cli.wire import filters
+    from nessie_cli.wire import filter_engine as filters
 
     text = text_of("nessie-filters")
     attributes = {name for message in filters._MESSAGES.values() for name in message}

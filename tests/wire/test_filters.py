@@ -64,6 +64,10 @@ def test_what_a_listing_offers_can_be_asked_for(kind, value, text):
         (FilterKind.LOG, "operations.exists(op, op.nosuch == 'x')", "undefined field 'nosuch'"),
         (FilterKind.ENTRIES, "entry.key ==", "Syntax error"),
         (FilterKind.ENTRIES, "entry.key + 1 == 'x'", "no matching overload"),
+        (FilterKind.ENTRIES, "entry.key < 1", "no matching overload"),
+        (FilterKind.LOG, "1 in commit.authors", "no matching overload"),
+        (FilterKind.LOG, "operations.exists(op, op.content.nosuch == 'x')", "undefined field 'nosuch'"),
+        (FilterKind.REFERENCES, "ref.metadata.nosuch == 1", "undefined field 'nosuch'"),
         (FilterKind.DIFF, "entry.key == 'x'", "undeclared reference to 'entry"),
         (FilterKind.ENTRIES, "true" + " " * MAX_LENGTH, "characters"),
     ],
@@ -78,6 +82,57 @@ def test_a_filter_that_is_neither_true_nor_false_for_a_value_is_told(text):
     test = compile_filter(FilterKind.ENTRIES, text)
     with pytest.raises(InvalidInput, match="filter: "):
         test(ENTRY)
+
+
+BARE = Reference(ReferenceType.BRANCH, "main", "ab" * 32)
+UNSIGNED = LogEntry(CommitMeta("m", ("ann",), commit_time=META.commit_time, author_time=META.author_time), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1 == 1.0", "1 != 1.5", "[1] == [1.0]", "commit.author != 1", "!(commit.author == null)", "commit != null", "commit.authors != 'ann'"),
+        *("commit.properties['p'] != 1", "null != 1", "true != 1", "commit.commitTime != 'x'", "{'a': 1} != {'a': 'b'}"),
+    ],
+)
+def test_values_of_any_two_types_can_be_compared(text):
+    assert compile_filter(FilterKind.LOG, text)(LOGGED)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (UNSIGNED, "!has(commit.signedOffBy) && commit.signedOffBy == null && commit.signedOffBy != ''"),
+        (UNSIGNED, "has(commit.allSignedOffBy) && has(commit.properties) && has(commit.allProperties) && has(commit.parentCommitHashes)"),
+        (UNSIGNED, "size(commit.allSignedOffBy) == 0 && commit.properties == {} && has(commit.author)"),
+        (LOGGED, "operations.exists(op, !has(op.content) && op.content == null) && operations.exists(op, has(op.content))"),
+        (BARE, "!has(ref.metadata) && ref.metadata == null && has(ref.hash)"),
+        (BARE, "!has(commit.author) && commit.author == null && !has(commit.hash) && commit.committer == null && commit.message == ''"),
+        (BARE, "!has(commit.commitTime) && commit.commitTime == null && has(commit.authors) && commit.authors == []"),
+        (BARE, "has(refMeta.commitMetaOfHEAD) && has(refMeta.commitMetaOfHEAD.message) && !has(refMeta.commitMetaOfHEAD.hash)"),
+        (BARE, "!has(refMeta.numTotalCommits) && refMeta.numTotalCommits == null && refMeta.numTotalCommits != 0"),
+        (BARE, "!has(refMeta.commonAncestorHash) && refMeta.commonAncestorHash == null"),
+        (TAG, "has(ref.metadata) && ref.metadata != null && ref.metadata.numTotalCommits == 7 && ref.metadata.numCommitsAhead == null"),
+        (TAG, "has(commit.commitTime) && commit.commitTime > timestamp('2025-01-01T00:00:00Z') && refMeta.commitMetaOfHEAD == commit"),
+    ],
+)
+def test_what_has_no_value_is_null_and_an_empty_list_is_a_value(value, text):
+    kind = FilterKind.REFERENCES if isinstance(value, Reference) else FilterKind.LOG
+    assert compile_filter(kind, text)(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("ref.metadata.numTotalCommits == 1", "ref.metadata.commitMetaOfHEAD.author == ''", "has(ref.metadata.numTotalCommits)"),
+        *("commit.commitTime > timestamp('2020-01-01T00:00:00Z')", "refMeta.numTotalCommits > 0", "commit.author.startsWith('a')"),
+    ],
+)
+def test_a_filter_that_needs_metadata_fails_without_it(text):
+    test = compile_filter(FilterKind.REFERENCES, text)
+    assert test(TAG) in (True, False)
+    with pytest.raises(InvalidInput, match="filter: "):
+        test(BARE)
 
 
 def test_what_has_no_value_is_not_compared():
