@@ -6,7 +6,7 @@ source changed are read, so the cost is that of the differences.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -91,40 +91,53 @@ def combine(
     *,
     follow_renames: bool = False,
     transplant: bool = False,
+    validate_namespaces: bool = True,
 ) -> Outcome:
     """Decide every changed key, then judge the namespaces of what is left to write.
 
-    A transplant has two rules of its own: DROP leaves out only what would conflict, and a key that a commit deleted and created
-    again is taken for an update, so that it conflicts wherever the content that it updates is not the one that it brings.
+    A transplant has three rules of its own. DROP leaves out only what would conflict, and the namespaces of what it leaves out
+    are judged as well. A key that a commit deleted and created again is taken for an update, so that it conflicts wherever the
+    content that it updates is not the one that it brings.
     """
     outcome = Outcome()
+    moved = renames.source.keys() | renames.target.keys()
     for change in changes:
-        _decide(outcome, change, choices, transplant=transplant)
+        choice = choices.of(change.key)
+        if not _is_done(change, choice, transplant=transplant, moved=change.key in moved):
+            _decide(outcome, change, choice, choices, transplant=transplant)
     renames.explain(outcome)
     if follow_renames:
         renames.follow(outcome)
-    _judge_namespaces(objects, outcome, target, {t.key for t in changes if t.before is None and t.target is not None})
+    if validate_namespaces:
+        contested = {t.key for t in changes if t.before is None and t.target is not None}
+        _judge_namespaces(objects, outcome, target, contested, with_dropped=transplant)
     return outcome
 
 
-def _decide(outcome: Outcome, change: ThreeWay, choices: KeyChoices, *, transplant: bool) -> None:
+def _is_done(change: ThreeWay, choice: KeyChoice, *, transplant: bool, moved: bool) -> bool:
+    """Whether the target made the same change, so that nothing is left to do.
+
+    A transplanted commit is done only if it creates: an update is known by the content that it updates. FORCE writes an update again.
+    A key that is gone on both sides because one of them renamed it (`moved`) was not deleted by both.
+    """
+    if choice.expected is not None or change.target != change.after or change.target == change.before:
+        return False
+    if change.before is None:
+        return transplant or choice.behavior is not MergeBehavior.DROP
+    return choice.behavior is MergeBehavior.NORMAL and not transplant and not moved
+
+
+def _decide(outcome: Outcome, change: ThreeWay, choice: KeyChoice, choices: KeyChoices, *, transplant: bool) -> None:
     key, before, target, after = change.key, change.before, change.target, change.after
-    choice = choices.of(key)
-    type_ = _transplanted(change) if transplant else difference(before, target)
-    if before is None and target is not None and target == after and (choice.behavior is not MergeBehavior.DROP or transplant):
-        return
-    both_namespaces = before is None and is_namespace(after) and is_namespace(target)
-    if both_namespaces:
-        type_ = None
-    if choice.behavior is MergeBehavior.DROP and (type_ or not transplant):
+    both_namespaces = before is None and choice.expected is None and is_namespace(after) and is_namespace(target)
+    type_ = None if both_namespaces else _conflict_type(change, choice.expected, transplant=transplant)
+    if choice.behavior is MergeBehavior.DROP and (not transplant or (type_ and choice.expected is None)):
         outcome.details[key] = Detail(choice.behavior, after, target)
         return
-    if choice.expected is not None:
-        type_ = _with_expectation(choice, change)
-    elif choice.behavior is MergeBehavior.FORCE:
+    if choice.behavior is MergeBehavior.FORCE and choice.expected is None:
         type_ = None
     conflict = KeyConflict(type_, key, choice.expected or before, target, after) if type_ else None
-    if not both_namespaces or conflict:
+    if not both_namespaces:
         outcome.details[key] = Detail(choice.behavior, after, target, conflict)
     if after is None and before is not None:
         outcome.removed[key] = before
@@ -132,23 +145,20 @@ def _decide(outcome: Outcome, change: ThreeWay, choices: KeyChoices, *, transpla
         outcome.edits[key] = _resolved(choice, after, target, key, choices)
 
 
-def _transplanted(change: ThreeWay) -> ConflictType | None:
-    """The conflict of one key of a transplanted commit: its type and content id are those that the commit brings, its value the one from before."""
-    before, target, after = change.before, change.target, change.after
-    if before is None or after is None or content_id_of(before) == content_id_of(after):
-        return difference(before, target)
-    return difference(with_value_of(after, before), target) or ConflictType.VALUE_DIFFERS
+def _conflict_type(change: ThreeWay, expected: bytes | None, *, transplant: bool) -> ConflictType | None:
+    """What is in the way of a change: the target must have the type and id of the changed content, and the value that was there before.
 
-
-def _with_expectation(choice: KeyChoice, change: ThreeWay) -> ConflictType | None:
-    """An expected target takes the place of the base, under every behavior; only FORCE puts one content in the place of another."""
-    type_ = difference(choice.expected, change.target)
-    both_created = change.before is None and change.after is not None and change.target is not None
-    if type_ is None and both_created and choice.behavior is MergeBehavior.NORMAL:
-        assert change.after is not None
-        assert change.target is not None
-        return ConflictType.CONTENT_ID_DIFFERS if content_id_of(change.after) != content_id_of(change.target) else None
-    return type_
+    A content that the caller expects on the target takes the place of the one from before. Its type and id do not count, under every
+    behavior: no expectation lets one content replace another.
+    """
+    seen = change.before if expected is None else expected
+    if seen is None or change.target is None:
+        return difference(seen, change.target)
+    changed = change.after or change.before
+    if not transplant and change.before and change.after and content_id_of(change.before) != content_id_of(change.after):
+        changed = change.before  # deleted, then created again: only the deletion can conflict
+    assert changed is not None
+    return difference(with_value_of(changed, seen), change.target) or (difference(seen, change.target) and ConflictType.VALUE_DIFFERS)
 
 
 def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None, key: bytes, choices: KeyChoices) -> bytes | None:
@@ -158,9 +168,17 @@ def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None, key:
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 
-def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested: Collection[bytes]) -> None:
+def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested: Collection[bytes], *, with_dropped: bool) -> None:
     """`contested` are the keys that both sides created: a namespace forced over the target's content does not serve the source's keys below it."""
-    edits = outcome.edits_if_source_wins()
+    written = outcome.edits_if_source_wins()
+    dropped = {key: d.source for key, d in outcome.details.items() if d.behavior is MergeBehavior.DROP and key not in written}
+    for edits in [written | dropped, written] if with_dropped and dropped else [written]:
+        outcome.namespace_conflicts = _namespace_conflicts(objects, edits, target, contested)
+        if outcome.namespace_conflicts:
+            return
+
+
+def _namespace_conflicts(objects: Objects, edits: Mapping[bytes, bytes | None], target: Id, contested: Collection[bytes]) -> list[KeyConflict]:
     before = tree.get(objects, target, edits)
     edits = {key: r for key, r in edits.items() if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))}
     created = [
@@ -168,4 +186,4 @@ def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested:
     ]
     removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
     gone = {key for key, record in edits.items() if record is None}
-    outcome.namespace_conflicts = namespace_conflicts(objects, target, edits, created=created, removed=removed, gone=gone)
+    return namespace_conflicts(objects, target, edits, created=created, removed=removed, gone=gone)

@@ -60,6 +60,8 @@ def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis:
         if context.progress is not None:
             context.progress(number, len(commits))
         replay.apply(commit, alone=len(commits) == 1)
+        if replay.total.namespace_conflicts:
+            break
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     refuse = protection.refusal(settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges")
     refuse = refuse or refusal(at, objects, place, replay.total, replay.choices)
@@ -128,8 +130,9 @@ class _Replay:
         self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp)
 
     def _note(self, outcome: Outcome) -> None:
+        """Of several conflicts of a key the last one counts."""
         for key, detail in outcome.details.items():
             known = self.total.details.get(key)
-            self.total.details[key] = known if known and known.conflict else detail
-        known_conflicts = {(conflict.type, conflict.key) for conflict in self.total.namespace_conflicts}
-        self.total.namespace_conflicts += [c for c in outcome.namespace_conflicts if (c.type, c.key) not in known_conflicts]
+            if detail.conflict or not (known and known.conflict):
+                self.total.details[key] = detail
+        self.total.namespace_conflicts = outcome.namespace_conflicts

@@ -40,8 +40,10 @@ class TestOriginal(Plain):
     FAR = "0.99.0 knows no predecessor beyond the 2147483646th"
     FAULT = "a bug of the original: it answers 500"
     ID = "D14: a resolved content takes the id that it is given"
+    ORPHAN = "D11: a key may be left without its namespace"
     RENAMES = "D12: renames are taken for removals and additions"
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
+    SAME_CHANGE = "D18: the same change on both sides is a conflict"
     TIME = "the time that it looks for is finer than the one that it tells: a commit is found a microsecond later"
     LACKING = Plain.LACKING | {
         **dict.fromkeys(RETYPED, RETYPE),
@@ -49,11 +51,15 @@ class TestOriginal(Plain):
         "test_a_rename_into_a_namespace_that_the_target_dropped_is_refused": RENAMES,
         "test_a_renamed_and_changed_table_merges_cleanly_when_the_target_left_it_alone": RENAMES,
         "test_a_resolved_content_never_changes_the_id": ID,
+        "test_a_dropped_namespace_serves_no_key_below_it": ORPHAN,
         "test_beyond_the_first_commit_lies_the_empty_history": FAR,
         "test_forcing_over_a_rename_leaves_one_content_at_one_key": RENAMES,
         "test_renames_are_transplanted": RENAMES,
         "test_the_empty_history_brings_nothing": EMPTY_SOURCE,
+        "test_the_same_change_alone_makes_no_commit": SAME_CHANGE,
+        "test_the_same_change_on_both_sides_is_no_conflict": SAME_CHANGE,
         "test_the_same_rename_on_both_sides_is_no_conflict": RENAMES,
+        "test_the_table_under_normal[remove-remove-the same change-None]": SAME_CHANGE,
         "test_times": TIME,
         "test_wrong_behaviors_are_refused[twice]": FAULT,
     }

@@ -13,6 +13,7 @@ import pytest
 from nessie_cli.repository.base import Repository
 from tests.repository.contract_commits import Commits
 from tests.repository.contract_conflicts import Conflicts, Namespaces
+from tests.repository.contract_expectations import Expectations
 from tests.repository.contract_key_log import KeyLog
 from tests.repository.contract_merge import Merges
 from tests.repository.contract_merge_base import MergeBases
@@ -21,14 +22,44 @@ from tests.repository.contract_references import References
 from tests.repository.contract_renames import Renames
 from tests.repository.contract_revisions import Revisions
 from tests.repository.contract_transplant import Transplants
+from tests.repository.contract_transplant_conflicts import TransplantConflicts
 from tests.repository.vocabulary import Catalog
 
-PARTS = (References, Revisions, Commits, Conflicts, Namespaces, History, Reading, MergeBases, Merges, Renames, Transplants)
+PARTS = (
+    References,
+    Revisions,
+    Commits,
+    Conflicts,
+    Namespaces,
+    History,
+    Reading,
+    MergeBases,
+    Merges,
+    Renames,
+    Transplants,
+    Expectations,
+    TransplantConflicts,
+)
 NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
 assert max(NAMES.values()) == 1, f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
 
 
-class RepositoryContract(References, Revisions, Commits, Conflicts, Namespaces, History, Reading, KeyLog, MergeBases, Merges, Renames, Transplants):
+class RepositoryContract(
+    References,
+    Revisions,
+    Commits,
+    Conflicts,
+    Namespaces,
+    History,
+    Reading,
+    KeyLog,
+    MergeBases,
+    Merges,
+    Renames,
+    Transplants,
+    Expectations,
+    TransplantConflicts,
+):
     """All of it."""
 
     @pytest.fixture(autouse=True)

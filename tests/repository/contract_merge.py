@@ -14,6 +14,7 @@ from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, behave, dele
 NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
 NOTHING, UPDATE, REMOVE, AGAIN, RETYPE, ADD, SAME_ADD, SPACE = "nothing", "update", "remove", "again", "retype", "add", "same add", "namespace"
 
+SAME = "the same change"
 ROWS = [
     # source did, target did, conflict of NORMAL, state after FORCE
     (UPDATE, NOTHING, None, 2),
@@ -23,7 +24,7 @@ ROWS = [
     (UPDATE, RETYPE, "PAYLOAD_DIFFERS", 2),
     (REMOVE, NOTHING, None, None),
     (REMOVE, UPDATE, "VALUE_DIFFERS", None),
-    (REMOVE, REMOVE, "KEY_DOES_NOT_EXIST", None),
+    (REMOVE, REMOVE, SAME, None),
     (REMOVE, AGAIN, "CONTENT_ID_DIFFERS", None),
     (REMOVE, RETYPE, "PAYLOAD_DIFFERS", None),
     (AGAIN, NOTHING, None, 2),
@@ -63,9 +64,9 @@ class Merges:
     def test_the_table_under_normal(self, catalog: Catalog, source: str, target: str, conflict: str | None, forced: int | str | None) -> None:
         both_sides(catalog, source, target)
         base, head = catalog.repository.merge_base("main", "dev"), catalog.head()
-        if conflict is None:
+        if conflict in (None, SAME):
             result = catalog.merge("dev")
-            assert touched(result) == {"k": "NORMAL"}
+            assert touched(result) == ({} if conflict else {"k": "NORMAL"})
             assert catalog.numbers().get("k") == forced
             return
         everything = catalog.everything()
@@ -165,14 +166,44 @@ class Merges:
         assert catalog.numbers() == {"aside": 1, "n": NS, "n.d": 1, "n.m": 1}
         assert catalog.content("main", "n") == catalog.content("dev", "n")
 
-    def test_the_same_change_on_both_sides_is_a_conflict(self, catalog: Catalog) -> None:
+    @pytest.mark.parametrize("number", [2, None])
+    def test_the_same_change_on_both_sides_is_no_conflict(self, catalog: Catalog, number: int | None) -> None:
+        catalog.write("main", {"k": 1, "aside": 1})
+        catalog.branch("dev")
+        changed = catalog.write("dev", {"k": number})
+        catalog.write("dev", {"more": 1})
+        catalog.transplant([changed])
+        result = catalog.merge("dev")
+        assert result.applied
+        assert touched(result) == {"more": "NORMAL"}
+        assert catalog.top().operations == (put("more", catalog.content("dev", "more")),)
+        assert catalog.numbers() == {"aside": 1, "more": 1} | ({"k": number} if number else {})
+
+    def test_the_same_change_alone_makes_no_commit(self, catalog: Catalog) -> None:
+        catalog.write("main", {"k": 1, "gone": 1})
+        catalog.branch("dev")
+        catalog.transplant([catalog.write("dev", {"k": 2, "gone": None})])
+        head = catalog.head()
+        result = catalog.merge("dev")
+        assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+
+    def test_the_same_change_is_compared_with_what_the_caller_expects(self, catalog: Catalog) -> None:
+        catalog.write("main", {"k": 1})
+        catalog.branch("dev")
+        catalog.transplant([catalog.write("dev", {"k": 2})])
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main~1", "k"))])
+        assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
+        assert touched(catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))])) == {"k": "NORMAL"}
+
+    def test_the_same_value_under_another_content_id_is_a_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("dev", {"k": 2})
-        catalog.write("main", {"k": 2})
+        catalog.recreate("main", "k", table(2))
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev")
-        assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
+        assert types_and_keys(refused.value.result.conflicts) == [("CONTENT_ID_DIFFERS", "k")]
 
     def test_all_conflicts_of_a_merge_are_reported_at_once(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1, "c": 1, "d": 1, "fine": 1})

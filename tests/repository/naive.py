@@ -154,6 +154,7 @@ class Naive:
         """The table of reference 9.4 for every key that the source changed (or, for a transplant, that its commit names)."""
         verdict = Verdict()
         created = set()
+        dropped: dict[str, Thing | None] = {}
         changed = {k for k in base.keys() | source.keys() if base.get(k) != source.get(k)} if keys is None else keys
         for key in changed:
             before, after, there = base.get(key), source.get(key), target.get(key)
@@ -163,10 +164,13 @@ class Naive:
                 conflict = difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
             if before is None and after is not None and after == there:
                 continue
+            if behavior == "NORMAL" and not transplant and after == there != before:
+                continue
             spaces = before is None and after is not None and there is not None and after.kind == there.kind == "namespace"
             conflict = None if spaces else conflict
             if behavior == "DROP" and (conflict or not transplant):
                 verdict.details.add(key)
+                dropped[key] = after
                 continue
             if not spaces:
                 verdict.details.add(key)
@@ -176,4 +180,8 @@ class Naive:
             if after is not None and (there is None or there.id != after.id):
                 created.add(key)
         verdict.namespace_trouble = namespaces_wrong(target, verdict.edits, created)
+        if transplant:
+            # What is left out is judged as if it were applied.
+            new = {key for key, thing in dropped.items() if thing and key not in target}
+            verdict.namespace_trouble |= namespaces_wrong(target, verdict.edits | dropped, created | new)
         return verdict

@@ -1,0 +1,92 @@
+"""Conflicts of several transplanted commits, and namespaces of commits with dropped keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from nessie_cli.errors import MergeConflict, ReferenceConflict
+from nessie_cli.model import MergeBehavior
+from tests.repository.vocabulary import (
+    NS,
+    Catalog,
+    behave,
+    delete,
+    found,
+    namespace,
+    number_of,
+    put,
+    table,
+    types_and_keys,
+)
+
+DROP = MergeBehavior.DROP
+
+
+class TransplantConflicts:
+    def test_the_first_commit_with_a_namespace_conflict_is_the_last(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": NS, "b": NS})
+        catalog.branch("dev")
+        catalog.write("main", {"a": None, "b": None})
+        commits = [catalog.write("dev", {"a.t": 1}), catalog.write("dev", {"b.t": 1})]
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.transplant(commits)
+        assert found(refused) == [("NAMESPACE_ABSENT", "a")]
+
+    def test_of_two_conflicts_on_one_key_the_last_is_reported(self, catalog: Catalog) -> None:
+        catalog.write("main", {"k": 1})
+        catalog.branch("dev")
+        catalog.write("main", {"k": 9})
+        commits = [catalog.write("dev", {"k": 2}), catalog.recreate("dev", "k", table(3))]
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant(commits)
+        assert types_and_keys(refused.value.result.conflicts) == [("CONTENT_ID_DIFFERS", "k")]
+
+    def test_a_later_change_without_a_conflict_leaves_the_conflict(self, catalog: Catalog) -> None:
+        catalog.write("main", {"k": 1})
+        catalog.branch("dev")
+        catalog.write("main", {"k": 9})
+        commits = [catalog.write("dev", {"k": 2}), catalog.write("dev", {"k": 3})]
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant(commits)
+        assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
+
+    def test_the_namespace_of_a_dropped_key_has_to_exist(self, catalog: Catalog) -> None:
+        catalog.write("main", {"ns": NS, "ns.t": 1})
+        catalog.branch("dev")
+        changed = catalog.write("dev", {"ns.t": 2})
+        catalog.write("main", {"ns.t": None, "ns": None})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.transplant([changed], default_behavior=DROP)
+        assert found(refused) == [("NAMESPACE_ABSENT", "ns")]
+        with pytest.raises(ReferenceConflict):
+            catalog.transplant([changed], behaviors=[behave("ns.t", "DROP")], dry_run=True)
+
+    def test_a_dropped_deletion_of_a_namespace_has_to_find_it_empty(self, catalog: Catalog) -> None:
+        catalog.write("main", {"ns": NS})
+        catalog.branch("dev")
+        gone = catalog.commit("dev", delete("ns"))
+        changed = catalog.content("main", "ns")
+        catalog.commit("main", put("ns", namespace("ns", changed.id, owner="x")))
+        catalog.write("main", {"ns.t": 1})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.transplant([gone], default_behavior=DROP)
+        assert found(refused) == [("NAMESPACE_NOT_EMPTY", "ns")]
+
+    def test_a_dropped_namespace_serves_no_key_below_it(self, catalog: Catalog) -> None:
+        catalog.write("main", {"ns": NS})
+        catalog.branch("dev")
+        old = catalog.content("dev", "ns")
+        below = put("ns.t", table(1))
+        changed = catalog.commit("dev", put("ns", namespace("ns", old.id, owner="x")), below)
+        catalog.write("main", {"ns": None})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.transplant([changed], default_behavior=DROP)
+        assert found(refused) == [("NAMESPACE_ABSENT", "ns")]
+
+    def test_a_key_that_is_there_may_be_dropped(self, catalog: Catalog) -> None:
+        catalog.write("main", {"ns": NS, "ns.t": 1})
+        catalog.branch("dev")
+        changed = catalog.write("dev", {"ns.t": 2})
+        catalog.write("main", {"ns.t": 3})
+        assert catalog.transplant([changed], default_behavior=DROP).successful
+        assert number_of(catalog.content("main", "ns.t")) == 3
