@@ -21,7 +21,7 @@ from nessie_cli.kernel.forms import NO_ID, Id, content_id_of, format_content_id,
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged
+from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged, check_writable
 from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[bytes], bytes]
@@ -93,6 +93,7 @@ class Batch:
                 if earlier.action is not _DELETE or operation.content.id is not None:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
                 change = Change(_AGAIN, change.record)
+                del self.changes[key]  # It takes the place of its Put among the others.
         elif earlier is not None:
             raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
         elif isinstance(operation, Delete):
@@ -105,6 +106,7 @@ class Batch:
 
     def _put(self, operation: Put) -> Change:
         content, expected = operation.content, operation.expected_content
+        check_writable(content)
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
         return Change(_PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None)
 
@@ -146,6 +148,7 @@ class _Judge:
         self.conflicts: list[KeyConflict] = []
 
     def judge(self, progress: Progress | None) -> None:
+        self._refuse_recreation_after_rename()
         rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
         for key, change in with_progress(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
             rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
@@ -154,6 +157,18 @@ class _Judge:
             gone = {key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)}
             removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
             self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
+
+    def _refuse_recreation_after_rename(self) -> None:
+        """A Put that takes the content of a deleted key over makes the deletion a rename: no later Put creates that key again."""
+        if not any(change.action is _AGAIN for change in self._changes.values()):
+            return
+        taken: set[bytes] = set()
+        for key, change in self._changes.items():
+            expected = self._expected_state.get(key)
+            if change.action is _PUT and change.has_id and change.record is not None and expected is None:
+                taken.add(content_id_of(change.record))
+            elif change.action is _AGAIN and expected is not None and content_id_of(expected) in taken:
+                raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
 
     def _in_order(self) -> Iterator[tuple[bytes, Change]]:
         """The changes in the order in which the original reports conflicts."""
@@ -220,10 +235,10 @@ class _Judge:
     def _update(self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None) -> None:
         if change.expected is None and self._demand_expected:
             raise InvalidInput(f"Put of existing key '{_plain(key)}' must carry expectedContent (repository setting require-expected-content)")
+        if not self._same_type(record, expected):
+            raise InvalidInput(f"Key '{_plain(key)}' already exists with another type than that of the content in the operation")
         seen = expected if change.expected is None else change.expected
         type_ = difference(expected, head) if change.expected is None else self._against_expected(change.expected, head)
-        if type_ is None and not self._same_type(record, expected):
-            type_ = ConflictType.PAYLOAD_DIFFERS
         self._conflict(type_, key, seen, head, record)
         self._write(key, record)
 

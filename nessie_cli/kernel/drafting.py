@@ -15,6 +15,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Node, encode_node
 from nessie_cli.kernel.history import jump_of_child
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
+from nessie_cli.model.commits import lower_names
 
 INLINE_OPERATIONS = 16
 """Up to this many operations stand inside the commit, more in a tree of their own. Part of the format."""
@@ -75,7 +76,7 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             committer=stamp.committer,
             authors=tuple(meta.authors) or (stamp.committer,),
             signed_off_by=tuple(meta.signed_off_by),
-            properties=tuple(sorted((name, tuple(values)) for name, values in meta.properties.items())) if meta.properties else (),
+            properties=tuple(sorted(lower_names(meta.properties).items())) if meta.properties else (),
         )
     )
     objects.index_terms[id_] = terms_of(operations, parents)

@@ -20,7 +20,7 @@ from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
-from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, check_writable
 
 
 class KeyChoice(Struct, frozen=True):
@@ -62,6 +62,7 @@ class KeyChoices:
                 raise InvalidInput(f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID")
             expected = self._objects.compared(wanted.expected_target, parse_content_id(wanted.expected_target.id))
         if wanted.resolved is not None and wanted.resolved.id is not None:
+            check_writable(wanted.resolved)
             resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id))
         self._by_key[key] = KeyChoice(wanted.behavior, expected, resolved)
 

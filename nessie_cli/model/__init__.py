@@ -12,6 +12,7 @@ from nessie_cli.model.contents import (
     IcebergView,
     Namespace,
     UnknownContent,
+    check_writable,
     content_from,
 )
 from nessie_cli.model.keys import ContentKey
@@ -84,5 +85,6 @@ __all__ = [
     "UnknownContent",
     "check_new_reference_name",
     "check_reference_name",
+    "check_writable",
     "content_from",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -39,6 +39,14 @@ class CommitMeta(Struct, frozen=True):
     def author(self) -> str:
         """The first author, or an empty text."""
         return self.authors[0] if self.authors else ""
+
+
+def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Properties as a commit keeps them: names that differ only in case are one."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, values in properties.items():
+        found[name.lower()] = (*found.get(name.lower(), ()), *values)
+    return found
 
 
 class LogEntry(Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.keys import ContentKey
 
 _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
@@ -211,6 +212,15 @@ CONTENT_TYPES: Mapping[str, type[Content]] = {c.type: c for c in (IcebergTable, 
 
 TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.values()}
 """The discriminator of each payload number; 0 (unknown) is not in it."""
+
+
+def check_writable(content: Content) -> None:
+    """Raise `InvalidInput` for a namespace whose elements no key may have; one that is stored already stays readable."""
+    if isinstance(content, Namespace):
+        try:
+            ContentKey(content.elements)
+        except InvalidInput as error:
+            raise InvalidInput(f"{content.type}.elements: {error.message.removeprefix('Content key ')}") from None
 
 
 _COLLECTIONS = frozenset({"metadata_location_history", "checkpoint_location_history", "elements", "properties"})

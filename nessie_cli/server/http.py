@@ -77,15 +77,10 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the header `Accept` lets JSON pass; one that is missing or empty does."""
+    """Whether the header `Accept` names JSON, with whatever weight, as in the original; one that is missing or empty does."""
     accept = b",".join([value for name, value in headers if name == b"accept"]).strip()
-    return accept in (b"", JSON) or any(_lets_json_pass(part) for part in accept.lower().split(b","))
-
-
-def _lets_json_pass(media_range: bytes) -> bool:
-    kind, *parameters = (part.strip() for part in media_range.split(b";"))
-    refused = any(parameter.replace(b" ", b"") in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000") for parameter in parameters)
-    return kind in (JSON, b"application/*", b"*/*") and not refused
+    ranges = (part.partition(b";")[0].strip() for part in accept.lower().split(b","))
+    return accept in (b"", JSON) or any(kind in (JSON, b"application/*", b"*/*") for kind in ranges)
 
 
 def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import cache
 from ssl import CERT_REQUIRED
 
@@ -61,15 +62,20 @@ def pages(server: Server) -> Application:
     return Starlette(
         routes=[
             Route("/", home),
-            Route("/q/health", ready),
-            Route("/q/health/live", live),
-            Route("/q/health/ready", ready),
-            Route("/q/metrics", metrics),
+            *_with_and_without_slash("/q/health", ready),
+            *_with_and_without_slash("/q/health/live", live),
+            *_with_and_without_slash("/q/health/ready", ready),
+            *_with_and_without_slash("/q/metrics", metrics),
             Route("/api/openapi.json", api_description),
             Route("/q/openapi", api_description),
             Route("/api/docs", api_manual),
         ]
     )
+
+
+def _with_and_without_slash(path: str, answer: Callable[[Request], Awaitable[Response]]) -> tuple[Route, Route]:
+    """Probes and scrapers may not follow redirects."""
+    return Route(path, answer), Route(f"{path}/", answer)
 
 
 def _ways(server: Server) -> list[Json]:

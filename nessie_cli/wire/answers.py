@@ -142,7 +142,7 @@ def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
 
 def decode_content(data: Any, path: str = "content") -> Content:
     """A content, also of a type that this program does not know."""
-    return decode_content_value(data, path, allow_unknown=True)
+    return decode_content_value(data, path, allow_unknown=True, stored=True)
 
 
 def decode_log_entry(data: Any) -> LogEntry:

@@ -30,6 +30,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
     check_reference_name,
+    check_writable,
 )
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.wire import bodies, shapes
@@ -84,16 +85,22 @@ def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
         raise fault(path, error.message) from None
 
 
-def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
-    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
+def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False, stored: bool = False) -> Content:
+    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused.
+
+    One that is `stored` already may be a namespace that could not be written any more.
+    """
     name = object_with_type(data, path, CONTENT_TYPES)
     if name in _CONTENTS:
         attributes = check(_CONTENTS[name], data, path).__dict__
         try:
-            return CONTENT_TYPES[name](**attributes)
+            content = CONTENT_TYPES[name](**attributes)
+            if not stored:
+                check_writable(content)
         except InvalidInput as error:
             # The value names its type as the owner of an attribute; from outside, the path is the owner.
             raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
+        return content
     if allow_unknown:
         return _unknown_content(name, data, path)
     near = f"write {name.upper()}" if name.upper() in CONTENT_TYPES else f"known are {', '.join(CONTENT_TYPES)}"

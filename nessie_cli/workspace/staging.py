@@ -52,7 +52,7 @@ def put(staged: StagedList, key: ContentKey, content: Content, state: State, *, 
         return _replaced(staged, old, _put(key, content.with_id(before.id), old.seen))
     deleted = _other_of(staged, key)
     if deleted is not None and isinstance(deleted.operation, Delete):
-        return (*staged, _put(key, content.with_id(None), None))
+        return _created_again(staged, deleted, content)
     seen = deleted.seen if deleted is not None else state(key)
     if seen is not None:
         _same_type(key, seen, content)
@@ -112,7 +112,7 @@ def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
     if freed is None:
         return (*staged, _put(key, content, None))
     if content.id is None:
-        return (*staged, _put(key, content, None))
+        return _created_again(staged, freed, content)
     if freed.seen == content:
         # Moved away and back: nothing is left of it.
         return _gone(staged, freed)
@@ -170,6 +170,15 @@ def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
 
 def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:
     return Staged(Put(key, content, seen), seen)
+
+
+def _created_again(staged: StagedList, deleted: Staged, content: Content) -> StagedList:
+    """Put a new content under a deleted key, directly behind the deletion.
+
+    Behind a Put that takes the deleted content over, the deletion would be half of a rename, and the key could not be created again.
+    """
+    behind = staged.index(deleted) + 1
+    return (*staged[:behind], _put(deleted.key, content.with_id(None), None), *staged[behind:])
 
 
 def _put_of(staged: StagedList, key: ContentKey) -> Staged | None:

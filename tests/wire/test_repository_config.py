@@ -40,6 +40,7 @@ def test_what_is_no_configuration_is_refused(body):
         decode_repository_config(body)
 
 
-def test_a_pattern_must_be_a_regular_expression():
-    with pytest.raises(InvalidInput, match="referenceNamePattern"):
-        config(perRefCutoffPolicies=[{"referenceNamePattern": "(", "policy": "5"}])
+@pytest.mark.parametrize("pattern", ["(", "*", "a{2,1}", "(?<name>x)"])
+def test_a_pattern_is_kept_whatever_its_dialect(pattern):
+    policies = [{"referenceNamePattern": pattern, "policy": "5"}]
+    assert config(perRefCutoffPolicies=policies)[1]["perRefCutoffPolicies"] == policies

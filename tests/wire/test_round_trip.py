@@ -61,7 +61,12 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
         checkpoint_location_history=LISTS,
         last_checkpoint=st.none() | TEXT,
     ),
-    st.builds(Namespace, id=IDS, elements=LISTS.filter(lambda e: not e or e[-1] != "."), properties=st.dictionaries(TEXT, TEXT, max_size=3)),
+    st.builds(
+        Namespace,
+        id=IDS,
+        elements=(KEYS.map(lambda key: key.elements) | st.just(())).filter(lambda e: not e or e[-1] != "."),
+        properties=st.dictionaries(TEXT, TEXT, max_size=3),
+    ),
     st.builds(UDF, id=IDS, **dict.fromkeys(("sql_text", "dialect", "version_id", "signature_id", "metadata_location"), st.none() | TEXT)),
     st.builds(
         UnknownContent,

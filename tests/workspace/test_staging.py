@@ -118,6 +118,17 @@ def test_a_renamed_contents_key_can_be_handed_on_in_the_same_commit():
     assert found == {KEYS[2]: contents[KEYS[0]], KEYS[0]: contents[KEYS[1]]}
 
 
+def test_a_renamed_contents_key_can_be_created_again_in_the_same_commit():
+    with connect("memory:") as repository:
+        contents = a_catalog(repository)
+        staged = rename((), KEYS[0], KEYS[2], contents.get)
+        staged = put(staged, KEYS[0], table(9), contents.get)
+        added = repository.commit("main", [item.operation for item in staged], CommitMeta("once more")).added
+        found = repository.contents("main", KEYS)
+    assert found[KEYS[2]] == contents[KEYS[0]]
+    assert found[KEYS[0]] == table(9, added[KEYS[0]])
+
+
 @settings(print_blob=True, deadline=None, max_examples=150)
 @given(steps)
 def test_every_batch_can_be_committed_and_identities_survive(sequence):

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from nessie_cli.errors import NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.model import CommitMeta, Content, ContentKey, Delete, LogEntry, Operation, Put
+from nessie_cli.model.commits import lower_names
 from nessie_cli.repository.remote.transport import Lost
 
 LOOKS = 4
@@ -69,7 +70,7 @@ def _has_meta(found: CommitMeta, sent: CommitMeta) -> bool:
         (found.authors, sent.authors or found.authors),
         (found.signed_off_by, sent.signed_off_by),
         (found.author_time, sent.author_time or found.author_time),
-        (dict(found.properties), dict(sent.properties)),
+        (lower_names(found.properties), lower_names(sent.properties)),
     )
     return all(actual == wanted for actual, wanted in pairs)
 

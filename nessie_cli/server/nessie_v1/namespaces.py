@@ -7,15 +7,14 @@ from typing import ClassVar
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict
-from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference
+from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict, ReferenceNotFound
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference, ReferenceType
 from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.nessie_v1.reading import reference_at
 from nessie_cli.server.nessie_v1.requests import check_name_v1
-from nessie_cli.server.nessie_v2.writing import branch_of
 from nessie_cli.server.streams import Listing
-from nessie_cli.server.targets import Target
+from nessie_cli.server.targets import DETACHED, named
 from nessie_cli.wire import keys
 from nessie_cli.wire.decode import decode_content_value, decode_namespace_update
 from nessie_cli.wire.encode import encode_content
@@ -103,7 +102,7 @@ def put_namespace(call: Call) -> Answer:
     if not wanted.elements:
         raise InvalidInput("Namespace name must not be empty")
     key = ContentKey(wanted.elements)
-    branch = _branch(call)
+    branch = _head(call)
     existing = call.repository.contents(f"@{branch.hash}", [key]).get(key)
     if existing is not None and not isinstance(existing, Namespace):
         raise NamespaceExists(f"Another content object with name '{key.plain}' already exists")
@@ -116,7 +115,7 @@ def put_namespace(call: Call) -> Answer:
 def delete_namespace(call: Call) -> Answer:
     """Delete an empty namespace."""
     key = call.path_key("name")
-    branch = _branch(call)
+    branch = _head(call)
     found = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
     if not isinstance(found, Namespace):
         raise NamespaceNotFound(key)
@@ -130,7 +129,7 @@ def post_namespace(call: Call) -> Answer:
     """Change the properties of a namespace: removals first, then updates."""
     updates, removals = decode_namespace_update(call.needed_json("updateProperties.namespaceUpdate"))
     key = call.path_key("name")
-    branch = _branch(call)
+    branch = _head(call)
     found = _find(call, branch, key)
     properties = {name: value for name, value in found.properties.items() if name not in removals} | updates
     changed = structs.replace(found, properties=properties)
@@ -138,12 +137,16 @@ def post_namespace(call: Call) -> Answer:
     return NO_CONTENT
 
 
-def _branch(call: Call) -> Reference:
+def _head(call: Call) -> Reference:
     name = check_name_v1(call.segments["ref"], "refName")
-    return branch_of(call, Target(name), "commit")
+    if name == DETACHED:
+        raise InvalidInput(f"Cannot resolve {DETACHED} to HEAD")
+    return named(call.repository, name)
 
 
 def _commit(call: Call, branch: Reference, operation: Operation, message: str) -> CommitResult:
+    if branch.type is not ReferenceType.BRANCH:
+        raise ReferenceNotFound(f"Named reference '{branch.name}' not found", branch.name)
     try:
         result: CommitResult = call.submit(Commit(branch.name, [operation], CommitMeta(message), branch.hash))
     except ReferenceConflict as conflict:

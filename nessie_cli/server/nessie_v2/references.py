@@ -74,7 +74,7 @@ def check_new(name: str) -> None:
 
 def commit_of_body(call: Call, source: ReferenceBody | None) -> str:
     """The commit that a reference in a body names; the reference has to exist, and the hash has to be given."""
-    if source is not None and source.name and source.name not in (DETACHED, "-"):
+    if source is not None and source.name and source.name != DETACHED:
         named(call.repository, source.name)
     if source is None or source.hash is None:
         raise InvalidInput("Target hash must be provided.")
