@@ -130,7 +130,9 @@ class Applied(NamedTuple):
 class _Judge:
     """One batch against one expected state and one HEAD."""
 
-    def __init__(self, objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool) -> None:
+    def __init__(
+        self, objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool, validate_namespaces: bool
+    ) -> None:
         self._objects = objects
         self._changes = batch.changes
         self._head = head
@@ -138,6 +140,7 @@ class _Judge:
         self._head_state = self._expected_state if expected == head else tree.get(objects, head, batch.changes)
         self._new_id = new_id
         self._demand_expected = demand_expected
+        self._validate_namespaces = validate_namespaces
         # The contents that this batch takes from their keys: another key may take them over.
         self._dropped = {content_id_of(state): state for key, state in self._expected_state.items() if batch.changes[key].displaces(state)}
         self._ids_put: set[bytes] = set()
@@ -152,6 +155,8 @@ class _Judge:
         rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
         for key, change in with_progress(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
             rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
+        if not self._validate_namespaces:
+            return
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         if self._created or spaces:
             gone = {key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)}
@@ -276,13 +281,21 @@ def _plain(key: bytes) -> str:
 
 
 def apply_batch(
-    objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool = False, progress: Progress | None = None
+    objects: Objects,
+    batch: Batch,
+    expected: Id,
+    head: Id,
+    new_id: NewId,
+    *,
+    demand_expected: bool = False,
+    validate_namespaces: bool = True,
+    progress: Progress | None = None,
 ) -> Applied:
     """Judge a batch against the roots of the expected state and of HEAD; without conflicts the new state is drafted.
 
     Raises `InvalidInput` for what no state of the branch could make right. O(operations · log keys).
     """
-    judge = _Judge(objects, batch, expected, head, new_id, demand_expected=demand_expected)
+    judge = _Judge(objects, batch, expected, head, new_id, demand_expected=demand_expected, validate_namespaces=validate_namespaces)
     judge.judge(progress)
     root = head if judge.conflicts else edit(objects, head, judge.edits)
     return Applied(root, judge.operations, judge.added, judge.conflicts)

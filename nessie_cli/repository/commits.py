@@ -21,10 +21,20 @@ from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reference_of, reused
 from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
-from nessie_cli.store.records import StoredReference
+from nessie_cli.store.records import Settings, StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"
 """The setting that makes every update name the content that it replaces."""
+
+NAMESPACE_VALIDATION = "namespace-validation"
+"""The setting that lets keys lie in no namespace, if it is `false`."""
+UNVALIDATED = Settings({NAMESPACE_VALIDATION: "false"})
+"""Settings to work out again what was done before, and judged then."""
+
+
+def validates_namespaces(settings: Settings) -> bool:
+    """Whether a new key needs its namespace, and a namespace goes only if it is empty."""
+    return settings.values.get(NAMESPACE_VALIDATION) != "false"
 
 
 class AddedIds(Mapping[ContentKey, str]):
@@ -67,6 +77,7 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         root,
         submission.content_ids(context),
         demand_expected=basis.settings.values.get(REQUIRE_EXPECTED) == "true",
+        validate_namespaces=validates_namespaces(basis.settings),
         progress=context.progress,
     )
     submission.remember_content_ids(applied.added)

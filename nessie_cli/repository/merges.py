@@ -24,7 +24,7 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge
-from nessie_cli.repository.commits import conflict_error
+from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates_namespaces
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
@@ -63,7 +63,7 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
     # The source may have moved since; the commit remembers what was merged.
     source = at.revisions.resolve(CommitSpec(None, at.objects.commit(after(done)).parents[1].hex()))
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
-    draft = _merge(at, again, Submission(), Basis(was_at(done), basis.settings, None), source)
+    draft = _merge(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), source)
     return repeated(draft, done)
 
 
@@ -78,7 +78,8 @@ def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, so
     if base == from_:
         return Draft(change, [unmoved(branch)], answer=answer(objects, place, {}, branch.target))
     choices = KeyChoices(objects, options.behaviors, options.default_behavior)
-    outcome = _combine_merge(objects, place, from_, choices, follow_renames=options.follow_renames)
+    validate = validates_namespaces(basis.settings)
+    outcome = _combine_merge(objects, place, from_, choices, follow_renames=options.follow_renames, validate_namespaces=validate)
     root = root_of(objects, branch.target)
     effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
     refuse = refusal(at, objects, place, outcome, choices)
@@ -138,11 +139,19 @@ def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: b
     return base
 
 
-def _combine_merge(objects: Objects, place: Place, source: Id, choices: KeyChoices, *, follow_renames: bool) -> Outcome:
+def _combine_merge(
+    objects: Objects,
+    place: Place,
+    source: Id,
+    choices: KeyChoices,
+    *,
+    follow_renames: bool,
+    validate_namespaces: bool,
+) -> Outcome:
     roots = [root_of(objects, commit) for commit in (place.base or NO_COMMIT, place.branch.target, source)]
     changes = [ThreeWay(*found) for found in with_progress(tree.three_way(objects, *roots), place.progress, None)]
     renames = Renames(objects, changes, roots[0], roots[1])
-    return combine(objects, changes, roots[1], choices, renames, follow_renames=follow_renames)
+    return combine(objects, changes, roots[1], choices, renames, follow_renames=follow_renames, validate_namespaces=validate_namespaces)
 
 
 def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices) -> Callable[[], NessieError] | None:

@@ -21,13 +21,14 @@ from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import MergeOptions, Transplant
+from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_at
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
-from nessie_cli.store.records import Basis, Settings, StoredReference
+from nessie_cli.store.records import Basis, StoredReference
 
 
 def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
@@ -46,7 +47,7 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
         return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
-    return repeated(_transplant(at, again, Submission(), Basis(was_at(done), Settings(), None), commits), done)
+    return repeated(_transplant(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), commits), done)
 
 
 def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis: Basis, commits: Sequence[Id]) -> Draft[MergeResult]:
@@ -55,7 +56,7 @@ def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis:
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected_commit(objects, branch, options.expected_hash)
     place = Place(branch, options.expected_hash, None, commits[-1], context.progress)
-    replay = _Replay(objects, branch, options, context)
+    replay = _Replay(objects, branch, options, context, validate_namespaces=validates_namespaces(settings))
     for number, commit in enumerate(commits):
         if context.progress is not None:
             context.progress(number, len(commits))
@@ -98,8 +99,9 @@ def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
 class _Replay:
     """Applies commits onto a chain of drafts, collecting what happened to each key."""
 
-    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, context: Context) -> None:
+    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, context: Context, *, validate_namespaces: bool) -> None:
         self._objects = objects
+        self._validate_namespaces = validate_namespaces
         self._options = options
         self._context = context
         self.head = branch.target
@@ -115,7 +117,16 @@ class _Replay:
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
         renames = Renames(objects, changes, roots[0], roots[1])
-        outcome = combine(objects, changes, roots[1], self.choices, renames, follow_renames=self._options.follow_renames, transplant=True)
+        outcome = combine(
+            objects,
+            changes,
+            roots[1],
+            self.choices,
+            renames,
+            follow_renames=self._options.follow_renames,
+            transplant=True,
+            validate_namespaces=self._validate_namespaces,
+        )
         self._note(outcome)
         edits = outcome.edits_if_source_wins()
         if not edits:

@@ -50,6 +50,7 @@ KNOWN = (
 )
 REPOSITORY = (
     Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
+    Known("namespace-validation", (Scope.REPOSITORY,), "false: a key needs no namespace, and a namespace may be deleted though keys are in it."),
     Known("reflog-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes reflog entries (90d)."),
     Known("request-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes request ids (7d)."),
     Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
@@ -105,7 +106,7 @@ def check_value(text: str, value: str) -> None:
         checked_endpoints(value.split(), text)
     if last == "ref":
         check_reference_name(value)
-    if text == "require-expected-content" and value not in _TRUTHS:
+    if text in ("require-expected-content", "namespace-validation") and value not in _TRUTHS:
         raise InvalidInput(f"{text}: {value!r} is neither true nor false")
 
 

@@ -100,6 +100,7 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["set", "protect.main", "no-rules", "--repository"], 2, "no-rules"),
         (["set", "protct.main", "no-delete", "--repository"], 2, "did you mean"),
         (["set", "require-expected-content", "yes", "--repository"], 2, "neither true nor false"),
+        (["set", "namespace-validation", "off", "--repository"], 2, "neither true nor false"),
     ],
 )
 def test_wrong_input_is_one_line_and_changes_nothing(nessie, settings, argv, code, said) -> None:

@@ -183,6 +183,18 @@ def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> No
     assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
 
 
+def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 7)
+    catalog.rename("main", "db.orders", "db.sales")
+    ran = nessie("merge", "feature")
+    assert ran.code == 3
+    first = next(line for line in ran.err.splitlines() if line.startswith(" resolve"))
+    assert first.split(maxsplit=1)[1] == "nessie merge feature --follow-renames"
+    assert nessie("merge", "feature", "--follow-renames").code == 0
+    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
+
+
 def test_a_missing_namespace_says_how_to_make_it(nessie, catalog) -> None:
     key = ContentKey.parse("ns")
     catalog.commit("main", "ns", Put(key, Namespace(elements=("ns",))))

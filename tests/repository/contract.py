@@ -17,6 +17,7 @@ from tests.repository.contract_expectations import Expectations
 from tests.repository.contract_key_log import KeyLog
 from tests.repository.contract_merge import Merges
 from tests.repository.contract_merge_base import MergeBases
+from tests.repository.contract_namespace_validation import NamespaceValidation
 from tests.repository.contract_reading import History, Reading
 from tests.repository.contract_references import References
 from tests.repository.contract_renames import Renames
@@ -39,6 +40,7 @@ PARTS = (
     Transplants,
     Expectations,
     TransplantConflicts,
+    NamespaceValidation,
 )
 NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
 assert max(NAMES.values()) == 1, f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
@@ -59,6 +61,7 @@ class RepositoryContract(
     Transplants,
     Expectations,
     TransplantConflicts,
+    NamespaceValidation,
 ):
     """All of it."""
 

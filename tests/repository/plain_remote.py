@@ -37,6 +37,7 @@ class Plain(Served):
         "test_a_put_with_another_id_may_take_another_type": IDS,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
         "test_a_request_id_transplants_once": "a transplant of several commits keeps their metadata, so its request leaves no trace",
+        "test_any_other_value_validates_namespaces": SETTINGS,
         "test_an_identical_repository_setting_can_be_taken_back": SETTINGS,
         "test_every_content_is_kept_exactly[PAIMON_TABLE]": "a content of an unknown type is refused",
         "test_every_content_is_kept_exactly[iceberg_table]": "a content of an unknown type is refused",
@@ -51,6 +52,8 @@ class Plain(Served):
         "test_target_renamed_and_source_changed_is_one_conflict_that_says_so": RENAMES,
         "test_the_reflog_of_all_references_is_one_sequence": REFLOG,
         "test_the_reflog_tells_every_move_newest_first": REFLOG,
+        "test_without_validation_a_change_is_brought_without_its_namespace": SETTINGS,
+        "test_without_validation_a_key_needs_no_namespace": SETTINGS,
         "test_the_setting_makes_expected_content_mandatory_for_updates": SETTINGS,
     }
 
