@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
@@ -30,6 +31,57 @@ def test_metrics_count_requests_by_route_not_by_path(client):
     assert count[1] == "3"
     for line in text.splitlines():
         assert re.fullmatch(r"# (HELP|TYPE) \S+ .+|[a-z_]+(\{.*\})? [0-9.e+-]+", line), line
+
+
+def test_metrics_have_what_dashboards_of_the_original_read(client):
+    client.commit("main", EMPTY, put("a"))
+    client.commit("main", EMPTY, put("a"))
+    for path in ("trees/main/diff/main", "trees/main/contents/nosuch", "nosuch"):
+        client.get(f"/api/v2/{path}")
+    client.get("/api/v1/diffs/main...main")
+    text = client.get("/q/metrics").raw.decode()
+    tagged = 'application="Nessie"'
+    requests = f"http_server_requests_seconds_count{{{tagged}"
+    store = f"nessie_versionstore_request_seconds_count{{{tagged}"
+    for line in (
+        f'{store},exception="none",method="commit"}} 1.0',
+        f'{store},exception="CONFLICT",method="commit"}} 1.0',
+        f'{store},exception="none",method="getDiffs"}} 2.0',
+        f'{requests},method="GET",outcome="SUCCESS",status="200",uri="/api/v2/trees/{{from-ref}}/diff/{{to-ref}}"}} 1.0',
+        f'{requests},method="GET",outcome="SUCCESS",status="200",uri="/api/v1/diffs/{{diff_params}}"}} 1.0',
+        f'{requests},method="GET",outcome="CLIENT_ERROR",status="404",uri="NOT_FOUND"}} 1.0',
+        f"http_server_connections_seconds_active_count{{{tagged}}} 1.0",
+    ):
+        assert line in text.splitlines(), line
+    assert f'nessie_versionstore_request_seconds_bucket{{{tagged},exception="none",le="+Inf",method="getDiffs"}} 2.0' in text
+    for name in (
+        "nessie_versionstore_request_seconds_sum",
+        "nessie_versionstore_request_seconds_max",
+        "http_server_requests_seconds_max",
+        "http_server_connections_seconds_max",
+        "http_server_connections_seconds_duration_sum",
+    ):
+        values = [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name}{{{tagged}")]
+        assert values, name
+        assert all(value > 0 for value in values), name
+    assert f"process_cpu_usage{{{tagged}}}" in text
+
+
+def test_a_connection_that_ends_is_no_longer_counted():
+    with connect("memory:") as repository, serving(repository) as url:
+        stays, gone = Client(url), Client(url)
+        assert stays.get("/q/health/live").status == gone.get("/q/health/live").status == 200
+        assert active_connections(stays) == 2
+        gone.close()
+        until = time.monotonic() + 10
+        while active_connections(stays) != 1:
+            assert time.monotonic() < until
+        stays.close()
+
+
+def active_connections(client: Client) -> float:
+    text = client.get("/q/metrics").raw.decode()
+    return float(re.findall(r"^http_server_connections_seconds_active_count\{.*\} (.+)$", text, re.MULTILINE)[0])
 
 
 def test_each_request_is_one_line_of_json_in_the_access_log():

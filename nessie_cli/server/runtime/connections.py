@@ -86,6 +86,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As the base; beyond twice the number of connections nobody is even answered."""
         super().connection_made(transport)
+        self._answers.metrics.connected(self)
         self.flow = _Flow(transport, self.pipeline)
         if len(self.connections) > 2 * self.limits.connections:
             transport.abort()
@@ -94,6 +95,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As the base."""
+        self._answers.metrics.disconnected(self)
         self._stop_timer()
         self._flows()
         super().connection_lost(exc)

@@ -16,6 +16,8 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from nessie_cli.server.runtime.dashboard_metrics import DashboardMetrics
+
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable in which prometheus_client looks for the folder."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -62,6 +64,8 @@ class Metrics:
         self._memory = self._gauge("process_max_resident_memory_bytes", "The most memory that was used.")
         began = self._gauge("process_start_time_seconds", "When the server began, in seconds since 1970.", of_all="min")
         began.set(time())
+        self._dashboard = DashboardMetrics(self._registry, BUCKETS)
+        self.connected, self.disconnected = self._dashboard.connected, self._dashboard.disconnected
         self.sample()
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
@@ -88,6 +92,7 @@ class Metrics:
         requests, durations = known
         requests.inc()
         durations.observe(seconds)
+        self._dashboard.observe(method, route, status, seconds)
         self._received += received
         self._sent += sent
 
@@ -102,6 +107,7 @@ class Metrics:
         self._received_total.inc(self._received)
         self._sent_total.inc(self._sent)
         self._received = self._sent = 0
+        self._dashboard.sample()
 
     async def keep_sampling(self) -> None:
         """Sample until cancelled."""

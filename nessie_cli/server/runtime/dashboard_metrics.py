@@ -1,0 +1,179 @@
+"""Metrics under the names and labels of the original server, so that its dashboards work.
+
+Its version store is not there: `nessie_versionstore_request_seconds` is the time of whole requests,
+under the call of the version store that serves them in the original.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from http import HTTPStatus
+from time import monotonic
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, Summary
+
+APPLICATION = "Nessie"
+_WINDOW = 60.0
+"""Seconds; the longest durations are those of the current and the last window."""
+_URIS = {
+    "(none)": "NOT_FOUND",
+    "/api/v1/diffs/{range}": "/api/v1/diffs/{diff_params}",
+    "/api/v1/trees/{kind}/{ref}": "/api/v1/trees/{referenceType}/{ref}",
+    "/api/v1/trees/branch/{ref}/commit": "/api/v1/trees/branch/{branchName}/commit",
+    "/api/v1/trees/branch/{ref}/merge": "/api/v1/trees/branch/{branchName}/merge",
+    "/api/v1/trees/branch/{ref}/transplant": "/api/v1/trees/branch/{branchName}/transplant",
+    "/api/v2/trees/{from}/diff/{to}": "/api/v2/trees/{from-ref}/diff/{to-ref}",
+}
+"""The original's patterns of those routes that it names otherwise."""
+_CALLS = {
+    "config": {"GET": "getRepositoryInformation"},
+    "config/repository": {"GET": "getRepositoryConfig", "POST": "updateRepositoryConfig"},
+    "trees": {"GET": "getNamedRefs", "POST": "create"},
+    "trees/tree": {"GET": "getNamedRef", "POST": "create"},
+    "trees/{ref}": {"GET": "getNamedRef", "PUT": "assign", "DELETE": "delete"},
+    "trees/tree/{ref}": {"GET": "getNamedRef"},
+    "trees/{kind}/{ref}": {"PUT": "assign", "DELETE": "delete"},
+    "trees/{ref}/recent-changes": {"GET": "getReferenceHistory"},
+    "trees/{ref}/entries": {"GET": "getKeys"},
+    "trees/tree/{ref}/entries": {"GET": "getKeys"},
+    "trees/{ref}/history": {"GET": "getCommits"},
+    "trees/tree/{ref}/log": {"GET": "getCommits"},
+    "trees/{from}/diff/{to}": {"GET": "getDiffs"},
+    "diffs/{range}": {"GET": "getDiffs"},
+    "trees/{ref}/contents/{key}": {"GET": "getValue"},
+    "contents/{key}": {"GET": "getValue"},
+    "trees/{ref}/contents": {"GET": "getValues", "POST": "getValues"},
+    "contents": {"POST": "getValues"},
+    "trees/{ref}/history/commit": {"POST": "commit"},
+    "trees/branch/{ref}/commit": {"POST": "commit"},
+    "trees/{ref}/history/merge": {"POST": "merge"},
+    "trees/branch/{ref}/merge": {"POST": "merge"},
+    "trees/{ref}/history/transplant": {"POST": "transplant"},
+    "trees/branch/{ref}/transplant": {"POST": "transplant"},
+    "namespaces/{ref}": {"GET": "getKeys"},
+    "namespaces/namespace/{ref}/{name}": {"GET": "getValue", "PUT": "commit", "POST": "commit", "DELETE": "commit"},
+}
+"""The call of the version store that serves a route, below `/api/v1` or `/api/v2`, by method."""
+
+Labels = tuple[str, ...]
+Durations = list[float]
+
+
+class _Timer:
+    """Durations by labels: their number and sum, perhaps by buckets, and the longest one."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        name: str,
+        meaning: str,
+        labels: Labels,
+        buckets: tuple[float, ...] = (),
+    ) -> None:
+        every = ("application", *labels)
+        self._timer: Histogram | Summary = (
+            Histogram(name, meaning, every, buckets=buckets, registry=registry) if buckets else Summary(name, meaning, every, registry=registry)
+        )
+        self._max = Gauge(f"{name}_max", f"{meaning} The longest one lately.", every, registry=registry, multiprocess_mode="livemax")
+        self._waiting: dict[Labels, Durations] = {}
+        self._longest: dict[Labels, tuple[float, float]] = {}
+        self._began = monotonic()
+
+    def observe(self, labels: Labels, seconds: float) -> None:
+        """Count one duration; it is seen with the next sample."""
+        self._waiting.setdefault(labels, []).append(seconds)
+
+    def sample(self) -> None:
+        """Bring the metrics up to date."""
+        if turn := monotonic() - self._began >= _WINDOW:
+            self._began = monotonic()
+        waiting, self._waiting = self._waiting, {}
+        for labels in self._longest.keys() | waiting.keys():
+            found = waiting.get(labels, [])
+            timer = self._timer.labels(APPLICATION, *labels)
+            for seconds in found:
+                timer.observe(seconds)
+            now, before = self._longest.get(labels, (0.0, 0.0))
+            now = max([now, *found])
+            self._max.labels(APPLICATION, *labels).set(max(now, before))
+            self._longest[labels] = (0.0, now) if turn else (now, before)
+
+
+class DashboardMetrics:
+    """The metrics that dashboards of the original read. All are brought up to date by `sample`."""
+
+    def __init__(self, registry: CollectorRegistry, buckets: tuple[float, ...]) -> None:
+        self._store = _Timer(
+            registry,
+            "nessie_versionstore_request_seconds",
+            "Time of requests, by the call of the original's version store.",
+            ("exception", "method"),
+            buckets,
+        )
+        self._requests = _Timer(
+            registry,
+            "http_server_requests_seconds",
+            "Time of requests.",
+            ("method", "outcome", "status", "uri"),
+        )
+        self._connected: dict[object, float] = {}
+        self._active = _gauge(registry, "http_server_connections_seconds_active_count", "Open connections.")
+        self._durations = _gauge(registry, "http_server_connections_seconds_duration_sum", "Age of all open connections.")
+        self._oldest = _gauge(registry, "http_server_connections_seconds_max", "Age of the oldest open connection.", "livemax")
+        self._usage = _gauge(registry, "process_cpu_usage", "Recent use of all processors, 0 to 1.")
+        self._measured, self._used = monotonic(), _processor_time()
+
+    def connected(self, connection: object) -> None:
+        """A connection was opened."""
+        self._connected[connection] = monotonic()
+
+    def disconnected(self, connection: object) -> None:
+        """A connection was closed."""
+        self._connected.pop(connection, None)
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answered request."""
+        uri = _URIS.get(route, route)
+        self._requests.observe((method, _outcome(status), str(status), uri), seconds)
+        call = _CALLS.get(route[len("/api/v1/") :], {}).get("GET" if method == "HEAD" else method)
+        if call is not None and route.startswith("/api/v"):
+            self._store.observe((_exception(status), call), seconds)
+
+    def sample(self) -> None:
+        """Bring the metrics up to date."""
+        self._requests.sample()
+        self._store.sample()
+        now, used = monotonic(), _processor_time()
+        ages = [now - opened for opened in self._connected.values()]
+        self._active.set(len(ages))
+        self._durations.set(sum(ages))
+        self._oldest.set(max(ages, default=0.0))
+        if now - self._measured >= 1:
+            self._usage.set((used - self._used) / (now - self._measured) / (os.cpu_count() or 1))
+            self._measured, self._used = now, used
+
+
+def _gauge(
+    registry: CollectorRegistry,
+    name: str,
+    meaning: str,
+    of_all: Literal["livesum", "livemax"] = "livesum",
+) -> Gauge:
+    return Gauge(name, meaning, ("application",), registry=registry, multiprocess_mode=of_all).labels(APPLICATION)
+
+
+def _processor_time() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _outcome(status: int) -> str:
+    outcomes = ("INFORMATIONAL", "SUCCESS", "REDIRECTION", "CLIENT_ERROR", "SERVER_ERROR")
+    return outcomes[status // 100 - 1]
+
+
+def _exception(status: int) -> str:
+    """What stands for the class of the original's exception."""
+    return "none" if status < HTTPStatus.BAD_REQUEST else HTTPStatus(status).name
