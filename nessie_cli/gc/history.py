@@ -135,7 +135,6 @@ class History:
                     return
                 # All that the live commits above hold is live already.
                 last = ""
-                continue
             for entry in self._log(position.hex()):
                 id_ = bytes.fromhex(entry.hash)
                 if id_ in self._live:

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.cli.collecting import next_step
-from nessie_cli.errors import DamagedObject, NotAllowed, ReferenceMoved, StoreUnavailable
+from nessie_cli.errors import DamagedObject, InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc import applying
-from nessie_cli.gc.applying import Revived
+from nessie_cli.gc.applying import APPLICABLE, Revived, approve
 from nessie_cli.gc.audit import Trail
 from nessie_cli.gc.listing import Listed
 from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
-from nessie_cli.gc.run import Run, State
+from nessie_cli.gc.run import APPROVAL_FILE, Run, State
 from tests.gc.collected import Heap, there
+from tests.gc.killing import killed_at
 
 
 @pytest.fixture
@@ -167,6 +168,33 @@ def test_a_run_that_was_applied_is_not_applied_again(heap):
     assert heap.runs.open().info.state is State.APPLIED
 
 
+@pytest.mark.parametrize("state", [state for state in State if state not in (State.PLANNED, State.APPROVED)])
+def test_only_a_plan_is_approved(heap, state):
+    """An approval brings a run to APPROVED, whatever it was before: one that was applied would be applied again."""
+    run = heap.planned()
+    run.update(state=state)
+    with run.changing(), pytest.raises(InvalidInput, match=f"is {state}; only a run that is PLANNED"):
+        approve(run, "Ann", run.info.created)
+    assert (heap.runs.open().info.state, run.approval()) == (state, None)
+
+
+def test_an_approval_that_is_gone_counts_no_more(heap):
+    run = heap.approved()
+    (run.folder / APPROVAL_FILE).unlink()
+    with pytest.raises(NotAllowed, match="nobody has approved it"):
+        heap.apply(run)
+    assert all(there(heap.garbage))
+
+
+@pytest.mark.parametrize("state", [state for state in State if state not in APPLICABLE])
+def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, state):
+    run = heap.approved()
+    run.update(state=state)
+    with pytest.raises(NotAllowed, match=f"is {state}: nobody has approved it"):
+        heap.apply(run)
+    assert all(there(heap.garbage))
+
+
 # -- what becomes live while files are deleted ---------------------------------------------------------------------------------------------
 
 
@@ -276,3 +304,33 @@ def test_metadata_files_go_last(heap, tmp_path):
     results = Remover(Scope([str(tmp_path)]), {}).remove(found)
     assert [one.location for one in results] == [one.location for one in found]
     assert {one.outcome for one in results} == {Outcome.DELETED}
+
+
+@pytest.mark.parametrize("removed", range(6))
+def test_a_metadata_file_is_there_until_all_others_of_its_batch_are_gone(heap, tmp_path, removed):
+    metadata = heap.write("00001-x.metadata.json")
+    found = [candidate(path, heap.base) for path in (metadata, *heap.garbage)]
+    with killed_at(removed, tmp_path):
+        Remover(Scope([str(tmp_path)]), {}).remove(found)
+    assert (metadata.exists(), sum(there(heap.garbage))) == (True, 5 - removed)
+
+
+def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_file(heap, tmp_path, monkeypatch):
+    """Between opening the folder and looking at it once more somebody moves it away and makes another one in its place."""
+    path = heap.garbage[0]
+    one = candidate(path, heap.base)
+    aside = heap.base / "aside"
+    real = os.path.realpath
+
+    def moving(asked: str) -> str:
+        if asked == str(path.parent) and not aside.exists():
+            path.parent.rename(aside)
+            path.parent.mkdir()
+        return real(asked)
+
+    scope = Scope([str(tmp_path)])
+    assert scope.holds(one.location), "from now on that is known, and the next look is the one behind the opening"
+    monkeypatch.setattr(os.path, "realpath", moving)
+    [result] = Remover(scope, {}).remove([one])
+    assert aside.exists()
+    assert (result.outcome, (aside / path.name).exists()) == (Outcome.CHANGED, True)

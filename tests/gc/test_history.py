@@ -324,6 +324,27 @@ def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalo
     assert [(state.reference, state.snapshot_id, state.live) for state in again] == [("rescue", 7, True)]
 
 
+def test_to_look_again_reads_no_more_of_the_reflog_than_what_is_new(catalog, clock):
+    class Told(Counting):
+        moves = 0
+
+        def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
+            for move in catalog.repository.reflog(name):
+                self.moves += 1
+                yield move
+
+    for number in range(100):
+        catalog.write("main", {"t": number})
+    told = Told(catalog.repository)
+    history = History(told, policies("1", [], clock.now))
+    list(history.states())
+    told.moves = 0
+    for number in range(10):
+        assert len(list(history.became_live())) == (1 if number else 0)
+        catalog.write("main", {"t": 1000 + number})
+    assert told.moves < 40
+
+
 def test_positions_along_one_line_cost_one_walk(catalog, clock):
     for number in range(300):
         catalog.write("main", {f"t{number % 40}": number})

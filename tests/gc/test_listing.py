@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from nessie_cli.gc.listing import Listed, Unlisted, files_below
+from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
 
 
 @pytest.fixture
@@ -85,5 +87,19 @@ def test_other_schemes_are_listed_by_fsspec():
     try:
         found = sorted(files_below("memory://lake/t", {}))
         assert [(one.location, one.size) for one in found] == [("memory://lake/t/b", 1), ("memory://lake/t/data/a", 2)]
+    finally:
+        memory.rm("/lake", recursive=True)
+
+
+def test_a_file_whose_time_the_file_system_does_not_tell_is_compared_by_its_size():
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/lake/t/a": b"12", "/lake/t/b": b"1"})
+    try:
+        found = [Candidate(f"memory://lake/t/{name}", 2, datetime(2023, 1, 1, tzinfo=UTC), "memory://lake/t") for name in "ab"]
+        removed = Remover(Scope(["memory://lake/t"]), {}).remove(found)
+        assert [one.outcome for one in removed] == [Outcome.DELETED, Outcome.CHANGED]
+        assert memory.find("/lake") == ["/lake/t/b"]
     finally:
         memory.rm("/lake", recursive=True)

@@ -24,6 +24,8 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         ("P30D", Policy("P30D", since=NOW - timedelta(days=30))),
         ("pt36h", Policy("pt36h", since=NOW - timedelta(hours=36))),
         ("P1DT0.5S", Policy("P1DT0.5S", since=NOW - timedelta(days=1, seconds=0.5))),
+        ("PT0S", Policy("PT0S", since=NOW)),
+        ("365000d", Policy("365000d", since=NOW - timedelta(days=365000))),
         ("30d", Policy("30d", since=NOW - timedelta(days=30))),
         ("1w 2d", Policy("1w 2d", since=NOW - timedelta(days=9))),
         ("2026-01-01T00:00:00Z", Policy("2026-01-01T00:00:00Z", since=datetime(2026, 1, 1, tzinfo=UTC))),

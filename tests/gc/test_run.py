@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -74,6 +75,20 @@ def test_a_dataset_is_replaced_whole_or_not_at_all(run):
     assert [path.name for path in run.folder.iterdir() if path.is_dir()] == [dataset.folder.name]
     write(run, "live")
     assert (read(run, "live"), dataset.rows) == ([], 0)
+
+
+def test_a_dataset_that_the_disk_does_not_take_does_not_replace_the_old_one(run):
+    write(run, "live", 1, 2)
+
+    def fill() -> None:
+        with run.dataset("live").writing(SCHEMA) as writer:
+            writer(rows(3))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(StoreUnavailable, match="live-1: cannot be written: No space left"):
+        fill()
+    assert read(Runs(run.folder.parent).open(), "live") == [1, 2]
+    assert [path.name for path in run.folder.iterdir() if path.is_dir()] == ["live-0"]
 
 
 def test_a_dataset_that_was_damaged_is_named(run):
