@@ -261,6 +261,7 @@ def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog
     catalog.commit("main", put("d", delta), put("t", table(1)))
     states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
     assert {(state.key, state.type) for state in states} == {("d", "DELTA_LAKE_TABLE"), ("t", "ICEBERG_TABLE")}
+    assert {state.content_id for state in states} == {held.content_id for held in catalog.repository.entries("main")}
 
 
 def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice():

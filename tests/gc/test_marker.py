@@ -175,7 +175,7 @@ def batch_of(*numbers: int) -> Batch:
 
 def staged(workspace: Workspace) -> set[tuple[str, str]]:
     found = list(staged_states(workspace))
-    assert all(state.live for state in found)
+    assert all(state.live and state.content_id == "" for state in found), "they are new, so they have no id yet"
     return {(state.reference, state.metadata_location) for state in found}
 
 
@@ -183,8 +183,10 @@ def test_everything_that_is_staged_or_stashed_is_told(tmp_path):
     workspace = make_workspace(tmp_path, None)
     assert staged(workspace) == set()
     view = IcebergView(metadata_location="s3://lake/view.json", version_id=1, schema_id=0)
+    delta = DeltaLakeTable(metadata_location_history=("s3://lake/delta.json",), checkpoint_location_history=(), last_checkpoint=None)
     others = (
         Staged(Put(ContentKey(("v",)), view)),
+        Staged(Put(ContentKey(("l",)), delta)),
         Staged(Put(ContentKey(("ns",)), Namespace(elements=("ns",)))),
         Staged(Delete(ContentKey(("d",))), table(9)),
     )
@@ -195,6 +197,7 @@ def test_everything_that_is_staged_or_stashed_is_told(tmp_path):
     assert staged(workspace) == {
         ("the staged batch", "s3://lake/1.json"),
         ("the staged batch", "s3://lake/view.json"),
+        ("the staged batch", "s3://lake/delta.json"),
         ("stash 1", "s3://lake/2.json"),
         ("stash 0", "s3://lake/3.json"),
         ("stash 0", "s3://lake/4.json"),

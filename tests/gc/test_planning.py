@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.gc.following import place_of
 from nessie_cli.gc.marking import mark
 from nessie_cli.gc.pieces import Finding
 from nessie_cli.gc.planning import plan, scope_of
@@ -199,6 +200,22 @@ def test_where_files_may_be_candidates(lake, base, warehouse, reason):
     assert scope.roots == (() if reason else (base,))
     assert [finding.kind for finding in told] == (["OUTSIDE"] if reason else [])
     assert all(str(reason) in finding.message for finding in told)
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        ("s3://lake/db/t/metadata/1.json", "s3://lake/db/t"),
+        ("s3a://lake/db/d/_delta_log/1.json", "s3://lake/db/d"),
+        ("s3://lake/db/t/1.json", "s3://lake/db/t"),
+        ("/lake/db/t/metadata/1.json", "/lake/db/t"),
+        ("/metadata/1.json", "/metadata"),
+        ("/lake/1.json", "/lake"),
+        ("not/absolute", "not/absolute"),
+    ],
+)
+def test_where_a_table_most_likely_is_whose_metadata_file_cannot_be_read(location, place):
+    assert place_of(location) == place
 
 
 def root_table(lake: Shore) -> IcebergTable:
