@@ -1,0 +1,175 @@
+"""Verification of what some commits need: whatever is missing or is not what its id says is named; and so is a reference."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nessie_cli.errors import DamagedObject
+from nessie_cli.kernel.forms import Kind
+from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import connect, create
+from nessie_cli.repository.verification import verify_references
+from nessie_cli.store.codec import pack, unpack
+from nessie_cli.store.opening import open_store
+from nessie_cli.store.records import StoredReference
+from tests.repository.vocabulary import NS, Catalog, put, table
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Values, trees of several nodes, a merge, a long list of operations; a deleted branch, a tag, and a branch that was renamed."""
+    path = tmp_path_factory.mktemp("verification") / "sound.sqlite"
+    with create(str(path)) as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
+        catalog.branch("dev")
+        catalog.write("dev", {"n.a": 3, "c": 1})
+        catalog.write("main", {"b": None})
+        catalog.merge("dev")
+        catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
+        catalog.tag("v1")
+        for name in ("gone", "old"):
+            catalog.branch(name)
+        repository.delete_reference("gone", expected_hash=catalog.head("gone"))
+        repository.rename_reference("old", "new", expected_hash=catalog.head("old"))
+    return path
+
+
+@pytest.fixture
+def store(sound: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(sound.read_bytes())
+    return path
+
+
+def verified(path: Path) -> int | None:
+    with connect(str(path)) as repository:
+        return repository.verify(heads(repository))
+
+
+def heads(repository: Repository) -> set[str]:
+    return {reference.hash for reference in repository.references()}
+
+
+def sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+def objects(path: Path) -> list[tuple[int, bytes, int, bytes]]:
+    return sql(path, "SELECT number, id, kind, packed FROM objects ORDER BY number")  # type: ignore[return-value]
+
+
+def test_everything_that_the_references_need_is_counted(store):
+    assert verified(store) == len(objects(store))
+    with connect(str(store)) as repository:
+        assert repository.verify(set()) == 0
+        assert repository.verify({NO_ANCESTOR}) == 0
+        assert 0 < repository.verify([repository.resolve("main~2").hash]) < len(objects(store))
+
+
+def of_each_kind(path: Path) -> Iterator[tuple[int, bytes, int, bytes]]:
+    chance = random.Random(7)
+    rows = objects(path)
+    for kind in Kind:
+        found = [row for row in rows if row[2] == kind]
+        yield from chance.sample(found, min(8, len(found)))
+
+
+def test_an_object_with_the_bytes_of_another_one_is_named(store):
+    """The check sum is right: it is as if the bytes had been written under this id."""
+    rows = objects(store)
+    for number, id_, kind, packed in of_each_kind(store):
+        other = next(row for row in rows if row[2] == kind and row[1] != id_)
+        sql(store, "UPDATE objects SET packed = ? WHERE number = ?", pack(id_, kind, unpack(*other[1:])), number)
+        with pytest.raises(DamagedObject, match="its bytes do not have this id") as caught:
+            verified(store)
+        assert caught.value.object_id == id_.hex()
+        sql(store, "UPDATE objects SET packed = ? WHERE number = ?", packed, number)
+    assert verified(store) == len(rows)
+
+
+def test_an_object_that_is_missing_is_named(store):
+    for number, id_, kind, packed in of_each_kind(store):
+        sql(store, "DELETE FROM objects WHERE number = ?", number)
+        with pytest.raises(DamagedObject, match=f"{Kind(kind).name.lower()} {id_.hex()[:16]} is missing") as caught:
+            verified(store)
+        assert caught.value.object_id == id_.hex()
+        sql(store, "INSERT INTO objects VALUES (?, ?, ?, 0, ?)", number, id_, kind, packed)
+
+
+def test_an_object_of_another_kind_than_its_place_says_is_named(store):
+    with connect(str(store)) as repository:
+        value = next(row for row in objects(store) if row[2] == Kind.VALUE)
+        with pytest.raises(DamagedObject, match=r"commit .* do not have this id"):
+            repository.verify({value[1].hex()})
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM refs WHERE name = 'v1'", "reference 'v1' is missing, but its last move in the reflog led to"),
+        ("DELETE FROM reflog", "the reflog is empty"),
+        ("DELETE FROM reflog WHERE name = 'gone' AND after IS NULL", "reference 'gone' is missing, but"),
+        ("DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'main')", "reference 'main' is at [0-9a-f]{16}, but"),
+        ("DELETE FROM reflog WHERE name = 'new'", None),
+        ("DELETE FROM reflog WHERE number < (SELECT max(number) FROM reflog)", None),
+    ],
+)
+def test_references_are_where_the_reflog_led(store, statement, message):
+    """Moves expire, the oldest first; what has none left is taken as it is."""
+    sql(store, statement)
+    if message is None:
+        assert verified(store) == len(objects(store))
+        return
+    with pytest.raises(DamagedObject, match=message):
+        verified(store)
+
+
+def test_a_reference_that_was_deleted_is_not_there(store):
+    sql(store, "INSERT INTO refs SELECT 'gone', kind, target, check_sum FROM refs WHERE name = 'main'")
+    with pytest.raises(DamagedObject):
+        verified(store)
+
+
+def test_a_reference_that_others_move_meanwhile_is_no_damage(store):
+    """Between every two reads of the store."""
+    view, catalog = open_store(str(store)), Catalog(connect(str(store)))
+
+    class Busy:
+        moves = 5
+
+        def move(self) -> None:
+            if self.moves:
+                self.moves -= 1
+                catalog.write("main", {"b": 100 + self.moves})
+
+        def references(self) -> list[StoredReference]:
+            found = view.references()
+            self.move()
+            return found
+
+        def reference(self, name: str) -> StoredReference | None:
+            found = view.reference(name)
+            self.move()
+            return found
+
+        def reflog(self, *words: object, **named: object) -> object:
+            found = view.reflog(*words, **named)
+            self.move()
+            return found
+
+    busy = Busy()
+    verify_references(busy)
+    assert busy.moves == 0
+    view.close()
+    catalog.repository.close()
