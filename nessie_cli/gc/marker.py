@@ -24,7 +24,8 @@ Engine: TypeAlias = Callable[[Repository, Settings, Marks, Mapping[str, str], To
 class RepositoryMarker:
     """Marks by the settings of a run; a `Marker`.
 
-    `properties` are those of PyIceberg's FileIO. `staged` is called for the states of the staged batch and the stashes.
+    `properties` are those of PyIceberg's FileIO. `staged` is called for the states of the staged
+    batch and the stashes.
     """
 
     def __init__(
@@ -49,14 +50,16 @@ class RepositoryMarker:
     def verify(self) -> int | None:
         """See `Marker`."""
         self._told("verifying the store", 0, None)
-        roots = Roots(self._repository, moves_since(self._repository, self._settings.reference_time))
+        since = moves_since(self._repository, self._settings.reference_time)
+        roots = Roots(self._repository, since)
         return self._repository.verify({root.hash for root in roots.new()})
 
     def mark(self, marks: Marks) -> Marked:
         """See `Marker`. Goes on with a mark that was stopped, see `gc.marking.mark`."""
-        self._history, self._marks = history_of(self._repository, self._settings, self._told, self._staged), marks
+        history = history_of(self._repository, self._settings, self._told, self._staged)
+        self._history, self._marks = history, marks
         vars(self).pop("_follower", None)
-        contents_of(self._repository, self._settings, marks, self._told, self._history)
+        contents_of(self._repository, self._settings, marks, self._told, history)
         return self._engine(self._repository, self._settings, marks, self._properties, self._told)
 
     def revived(self) -> Iterator[Revived]:
@@ -83,10 +86,12 @@ class RepositoryMarker:
         assert self._marks is not None
         follower = Follower(self._properties, Snapshots(self._settings.snapshots))
         broken = [Finding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN]
-        rows = self._marks.live.records(["path", "kind"])
-        follower.remember(Notes(broken=broken), (row["path"] for row in rows if row["kind"] == Kind.MANIFEST.value))
+        live = self._marks.live.records(["path", "kind"])
+        manifests = (row["path"] for row in live if row["kind"] == Kind.MANIFEST.value)
+        follower.remember(Notes(broken=broken), manifests)
         return follower
 
     def _known_bases(self, content_id: str) -> list[str]:
         assert self._marks is not None
-        return [row["base"] for row in self._marks.bases.records() if row["content_id"] == content_id]
+        rows = self._marks.bases.records()
+        return [row["base"] for row in rows if row["content_id"] == content_id]

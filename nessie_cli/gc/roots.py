@@ -1,4 +1,4 @@
-"""Roots of the garbage collection: every reference, and every position that `nessie undo` promises to bring back.
+"""Roots of the garbage collection: references, and positions that `nessie undo` brings back.
 
 A position is the commit before or after a move of the reflog that has not expired.
 """
@@ -33,7 +33,7 @@ class Root(Struct, frozen=True):
 
 
 def moves_since(repository: Repository, now: datetime) -> datetime:
-    """Returns the time before which moves of the reflog have expired, by the repository's settings."""
+    """Returns the time before which moves of the reflog have expired."""
     limit = expiry(repository.config().settings).moves
     return EVER if limit > now - EVER else now - limit
 
@@ -57,19 +57,20 @@ class Roots:
         """Commits before moves that have expired, each with its reference."""
 
     def new(self) -> list[Root]:
-        """Returns the roots that were not returned before: references, then positions from the newest move on.
+        """Returns the roots that were not returned before: references, then positions.
 
         Cost: the references, and the pages of the reflog since the last call.
         """
-        found = [Pinned(one.name, one.type.value, one.hash) for one in self._repository.references()]
+        references = self._repository.references()
+        found = [Pinned(one.name, one.type.value, one.hash) for one in references]
         self.references += [one for one in found if one not in self.references]
         roots = dict.fromkeys(Root(one.name, one.hash) for one in found)
         # References are read first: one that moves meanwhile is in the reflog.
         positions = dict.fromkeys(self._positions())
         new = [root for root in [*roots, *positions] if root not in self._known]
         self._known.update(new)
-        at_references = {(one.name, one.hash) for one in self.references}
-        self.positions += sum(one.is_position and (one.name, one.hash) not in at_references for one in new)
+        at = {(one.name, one.hash) for one in self.references}
+        self.positions += sum(one.is_position and (one.name, one.hash) not in at for one in new)
         return new
 
     def is_gone(self, root: Root) -> bool:
