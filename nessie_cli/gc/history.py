@@ -78,7 +78,7 @@ class History:
         """Every state once, live ones first; of equal ones the first that is found. Cost: each commit of the repository read once.
 
         Beside that, one state is listed in full and one difference for each further piece that ends before the beginning of history.
-        Memory: some 200 bytes for each commit, 100 for each state and each move of the reflog.
+        Memory: some 200 bytes for each commit, 100 for each state, 500 for each move of the reflog that has not expired.
         """
         yield from self.became_live()
         # References that were made meanwhile, at a commit that nothing else keeps.
