@@ -17,7 +17,7 @@ from tests.golden.make_store import HERE, LATER
 from tests.golden.story import CONTENTS, clock, one_more, randomness, tell
 
 FORMATS = [1, 2]
-CURRENT = 2
+CURRENT = 3
 OBJECTS = "objects-format-1.json"
 """Objects have had one format so far."""
 

@@ -23,6 +23,7 @@ from nessie_cli.model import (
     IcebergTable,
     IcebergView,
     LogEntry,
+    MaintenanceReport,
     MergeBehavior,
     MergeDetail,
     MergeResult,
@@ -30,6 +31,7 @@ from nessie_cli.model import (
     Problem,
     ProblemKind,
     Put,
+    Reclaimed,
     Reference,
     ReferenceMetadata,
     ReferenceType,
@@ -126,6 +128,10 @@ WRITTEN = [
     (documents.Entry, facts.entry_with_facts(ENTRY)),
     (documents.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
+    (
+        documents.Maintenance,
+        facts.maintenance(MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True)),
+    ),
     (documents.Committed, facts.commit_with_facts(COMMIT) | {"wasRepeated": False}),
     *(
         (documents.Error, facts.error_with_facts(error))
