@@ -116,7 +116,8 @@ class Folder:
         found: dict[str, object] = {}
         for path in sorted(self.path.rglob("*")):
             name = str(path.relative_to(self.path))
-            if name.endswith(("-wal", "-shm", "/lock")):
+            # The cache holds true facts that may be deleted, and found, at any time.
+            if name.endswith(("-wal", "-shm", "/lock")) or name.startswith("home/.cache"):
                 continue
             if path.name == "store.sqlite":
                 found[name] = _rows(path)
