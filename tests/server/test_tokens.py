@@ -1,6 +1,7 @@
 """Token files: what is in them, who a token stands for, and what happens when the file changes under a running server."""
 
 import json
+import multiprocessing
 import os
 import stat
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from nessie_cli.server.auth.identity import Caller, Credentials, Unauthenticated
 from nessie_cli.server.auth.tokens import WHAT, add_token, list_tokens, read_tokens, remove_tokens
 from nessie_cli.server.runtime.watched_files import SECRET, WatchedFile
 
+PATIENCE = 120
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
@@ -99,6 +101,33 @@ def test_a_file_without_a_newline_at_its_end_is_continued_on_a_new_line(tmp_path
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     b, _ = made(path, "bob")
     assert [caller(path, token).name for token in (a, b)] == ["ada", "bob"]
+
+
+def change_many(path, number, together):
+    """Make tokens and revoke them; the last one stays. Exits with 0 if nothing failed."""
+    together.wait(PATIENCE)
+    for round_ in range(10):
+        _, entry = made(path, f"caller-{number}-{round_}")
+        if round_ < 9:
+            assert remove_tokens(path, entry.id) == [entry]
+
+
+def test_changes_at_the_same_time_lose_nothing_and_bring_nothing_back(tmp_path):
+    path = tmp_path / "tokens"
+    for number in range(4):
+        made(path, f"leaving-{number}")
+    context = multiprocessing.get_context("fork")
+    together = context.Barrier(4)
+    processes = [context.Process(target=change_many, args=(path, number, together)) for number in range(4)]
+    for process in processes:
+        process.start()
+    for number in range(4):
+        assert len(remove_tokens(path, f"leaving-{number}")) == 1
+    for process in processes:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert sorted(entry.name for entry in list_tokens(path)) == [f"caller-{number}-9" for number in range(4)]
+    assert [found.name for found in tmp_path.iterdir()] == ["tokens"]
 
 
 LINE = {"id": "0123456789ab", "name": "ada", "hash": "sha256:" + "0" * 64}

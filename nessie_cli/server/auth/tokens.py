@@ -7,12 +7,14 @@ hash would only let strangers keep the server busy. The file is one JSON object 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -118,45 +120,77 @@ def list_tokens(path: Path) -> list[TokenEntry]:
 
 
 def add_token(path: Path, name: str, roles: Sequence[str], expires: datetime | None, now: datetime) -> tuple[str, TokenEntry]:
-    """Make a token and put its entry at the end of a file, which is made (readable by its owner alone) where there is none.
+    """Make a token and append its entry to a file, which is created (readable by its owner alone) if it does not exist.
 
-    Answers the token, which is nowhere else, and its entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
+    Returns the token, which is stored nowhere, and its entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
     """
     secret = secrets.token_urlsafe(32)
     entry = TokenEntry(secrets.token_hex(6), name, _hash(secret), tuple(dict.fromkeys(roles)), expires, now.replace(microsecond=0))
     if expires is not None and expires <= now:
         raise InvalidInput(f"expires: {expires.isoformat()} has passed")
-    if path.exists():
+    with _locked(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
         list_tokens(path)
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _NEW_FILE)
-        with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123 - a mode that Path.open has no place for
-            size = file.seek(0, os.SEEK_END)
-            begins = b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
-            file.write(begins + _encode(entry) + b"\n")
-            os.fsync(descriptor)
-    except OSError as error:
-        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+        size = os.lseek(descriptor, 0, os.SEEK_END)
+        begins = b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
+        _write_all(descriptor, begins + _encode(entry) + b"\n")
     return f"nessie_{entry.id}_{secret}", entry
 
 
 def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
-    """Take the entries of an id or a name out of a file, in one step; a server that reads it refuses those tokens from then on."""
-    removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
-    if not removed:
-        raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
-    data = read_guarded(path, SECRET, WHAT)
-    gone = {number for number, entry in _entries(data) if which in (entry.id, entry.name)}
-    kept = b"".join(line for number, line in enumerate(data.splitlines(keepends=True), 1) if number not in gone)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _NEW_FILE), "wb") as file:  # noqa: PTH123 - as above
-            file.write(kept)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(path.stat().st_mode & 0o777)
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+    """Remove the entries of an id or a name from a file, in one step; a server that reads it refuses those tokens from then on."""
+    list_tokens(path)
+    with _locked(path, os.O_RDONLY) as descriptor:
+        removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
+        if not removed:
+            raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
+        data = read_guarded(path, SECRET, WHAT)
+        gone = {number for number, entry in _entries(data) if entry in removed}
+        kept = b"".join(line for number, line in enumerate(data.splitlines(keepends=True), 1) if number not in gone)
+        _replace(path, kept, os.fstat(descriptor).st_mode & 0o777)
     return removed
+
+
+@contextmanager
+def _locked(path: Path, flags: int) -> Iterator[int]:
+    """An open descriptor of a token file that no other process changes meanwhile. Waits for the others."""
+    try:
+        while True:
+            descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, _NEW_FILE)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # A file that was replaced while this process waited is not the token file any more.
+                if _is_at(path, descriptor):
+                    yield descriptor
+                    return
+            finally:
+                os.close(descriptor)
+    except OSError as error:
+        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Write a new file beside the old one and put it in its place."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _NEW_FILE)
+    try:
+        _write_all(descriptor, data)
+        os.fchmod(descriptor, mode)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.fsync(descriptor)
