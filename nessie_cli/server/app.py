@@ -215,13 +215,14 @@ class Server:
 
     async def _reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
         scope = exchange.scope
-        catalog, callers = self.catalog, None
+        catalog, callers, admission = self.catalog, None, None
         if self.gate is not None:
             admission = await self.gate.admit(headers)
             exchange.principal = admission.caller.name
-            catalog, callers = admission.catalog(catalog, scope["raw_path"]), admission.scope
         match = self._table.match(exchange.method, scope["raw_path"].decode("latin-1"))
         exchange.route = match.route.path
+        if admission is not None:
+            catalog, callers = admission.catalog(catalog, scope["raw_path"], match.route.right), admission.scope
         if not accepts_json(headers):
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
         body = b""

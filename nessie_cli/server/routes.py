@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nessie_cli.server.auth.rules import LIST_COMMIT_LOG, READ_ENTRIES
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.nessie_v1 import namespaces as v1_namespaces
 from nessie_cli.server.nessie_v1 import reading as v1_reading
@@ -99,6 +100,7 @@ V2 = (
         "Keys of a commit's state",
         "EntriesResponse",
         (*_KEYS, _FILTER, Param("content", "boolean", "contents as well"), _MOST, _TOKEN),
+        right=READ_ENTRIES,
     ),
     Route(
         "GET",
@@ -107,8 +109,17 @@ V2 = (
         "Commits, newest first",
         "LogResponse",
         (Param("limit-hash", "string", "the oldest commit, included"), _FILTER, _FETCH, _MOST, _TOKEN),
+        right=LIST_COMMIT_LOG,
     ),
-    Route("GET", "trees/{from}/diff/{to}", v2_reading.get_diff, "What differs between two commits", "DiffResponse", (*_KEYS, _FILTER, _MOST, _TOKEN)),
+    Route(
+        "GET",
+        "trees/{from}/diff/{to}",
+        v2_reading.get_diff,
+        "What differs between two commits",
+        "DiffResponse",
+        (*_KEYS, _FILTER, _MOST, _TOKEN),
+        right=READ_ENTRIES,
+    ),
     Route("GET", "trees/{ref}/contents/{key}", v2_reading.get_content, "One content", "ContentResponse", _CONTENT_FLAGS),
     Route("GET", "trees/{ref}/contents", v2_reading.get_contents, "Several contents", "GetMultipleContentsResponse", (_KEYS[0], *_CONTENT_FLAGS)),
     Route(
@@ -156,6 +167,7 @@ V1 = (
         "Keys of a commit's state",
         "EntriesResponseV1",
         (_V1_MOST, _V1_TOKEN, _ON_REF, Param("namespaceDepth", "integer", "the number of elements to which keys are cut"), _FILTER),
+        right=READ_ENTRIES,
     ),
     Route(
         "GET",
@@ -171,6 +183,7 @@ V1 = (
             _FILTER,
             _FETCH,
         ),
+        right=LIST_COMMIT_LOG,
     ),
     Route(
         "PUT",
@@ -217,7 +230,7 @@ V1 = (
         (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
         body="GetMultipleContentsRequest",
     ),
-    Route("GET", "diffs/{range}", v1_reading.get_diff, "What differs between two commits", "DiffResponseV1"),
+    Route("GET", "diffs/{range}", v1_reading.get_diff, "What differs between two commits", "DiffResponseV1", right=READ_ENTRIES),
     Route("PUT", "namespaces/namespace/{ref}/{name}", v1_namespaces.put_namespace, "Create a namespace", "Content", body="Content", writes=True),
     Route("GET", "namespaces/namespace/{ref}/{name}", v1_namespaces.get_namespace, "One namespace", "Content", (_ON_REF,)),
     Route("DELETE", "namespaces/namespace/{ref}/{name}", v1_namespaces.delete_namespace, "Delete a namespace", "", writes=True, status=204),

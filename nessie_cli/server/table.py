@@ -32,7 +32,8 @@ class Param(NamedTuple):
 class Route(NamedTuple):
     """One line of the table. `writes` sends the handler to the writing thread; `body` and `answer` name schemas of the OpenAPI document.
 
-    `lasts` tells of one that reads that its answer depends on the request and the store alone, not on the time of day.
+    `lasts` tells of one that reads that its answer depends on the request and the store alone, not on the time of day. `right` is what
+    rules call reading it; a caller who may not even view the reference is told of both.
     """
 
     method: str
@@ -45,6 +46,7 @@ class Route(NamedTuple):
     writes: bool = False
     status: int = 200
     lasts: bool = True
+    right: str = ""
 
 
 class Match(NamedTuple):

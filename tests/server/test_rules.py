@@ -75,6 +75,46 @@ def test_nothing_is_allowed_that_no_rule_allows(server):
     assert stranger.get("/api/v2/config").status == 200
 
 
+ON_MAIN = "'{}' is not allowed for role 'eve' on reference 'main'"
+SEEN, LISTED, READ = (ON_MAIN.format(op) for op in ("VIEW_REFERENCE", "LIST_COMMIT_LOG", "READ_ENTRIES"))
+COMMITTED = ON_MAIN.format("COMMIT_CHANGE_AGAINST_REFERENCE")
+
+
+@pytest.mark.parametrize(
+    ("path", "failed"),
+    [
+        ("v2/trees/main", [SEEN]),
+        ("v2/trees/main/history", [SEEN, LISTED]),
+        ("v2/trees/main/entries", [SEEN, READ]),
+        ("v2/trees/main/diff/hidden", [SEEN, READ]),
+        ("v1/trees/tree/main/log", [SEEN, LISTED]),
+        ("v1/trees/tree/main/entries", [SEEN, READ]),
+        ("v1/diffs/main...hidden", [SEEN, READ]),
+    ],
+)
+def test_a_refusal_names_every_check_that_failed(server, path, failed):
+    assert server.as_("eve").get(f"/api/{path}").body["message"] == ", ".join(failed)
+
+
+def test_a_refusal_names_only_checks_that_failed(server):
+    server.rule("op == 'LIST_COMMIT_LOG' && role == 'eve'", "op == 'VIEW_REFERENCE' && role == 'bob'")
+    assert server.as_("eve").get("/api/v2/trees/main/history").body["message"] == SEEN
+    assert server.as_("bob").get("/api/v2/trees/main/history").body["message"] == LISTED.replace("eve", "bob")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_refused_commit_names_every_check_that_failed(server, version):
+    of_content = "'{}' is not allowed for role '{}' on content '{}'"
+    made, gone = of_content.format("CREATE_ENTITY", "eve", "in.a"), of_content.format("DELETE_ENTITY", "eve", "secret")
+    stranger = server.as_("eve")
+    answer = stranger.commit("main", server.main, put("in", "a"), put("in", "a"), delete("secret"), version=version)
+    assert answer.body["message"] == f"{SEEN}, {COMMITTED}, {made}, {gone}", answer
+    # What the caller may do at first sight is judged on the draft, again as a whole.
+    server.rule("op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role == 'bob'")
+    answer = server.as_("bob").commit("main", server.main, put("new"), put("other"), version=version)
+    assert answer.body["message"] == ", ".join(of_content.format("CREATE_ENTITY", "bob", key) for key in ("new", "other"))
+
+
 def test_references_that_may_not_be_viewed_are_left_out(server):
     names = [found["name"] for found in server.as_("ada", "reader").get("/api/v2/trees").body["references"]]
     assert names == ["main"]
@@ -219,6 +259,20 @@ def test_hidden_commits_cannot_be_found_digit_by_digit(server, steps):
         for digits in (4, 12, 63):
             with pytest.raises(CommitNotFound):
                 repository.resolve(f"@{server.hidden[:digits]}{steps}")
+
+
+@pytest.mark.parametrize("steps", ["", "~1", "~2", "^1", "*2999-01-01T00:00:00Z"])
+def test_a_hidden_commit_and_an_unknown_one_are_denied_alike(server, steps):
+    reader = server.as_("ada", "reader")
+
+    def denied(digits):
+        answer = reader.get(f"/api/v2/divisions?at={digits}{steps}&most=1", **OURS)
+        return answer.status, answer.body["errorCode"], answer.body["message"].replace(digits, "HASH")
+
+    unknown = next(digits for number in range(256) if not any(h.startswith(digits := f"{number:02x}00") for h in (server.hidden, server.main)))
+    for digits in (server.hidden[:4], server.hidden[:12], server.hidden[:63]):
+        assert denied(digits) == denied(unknown)
+        assert denied(digits)[0] == 404
 
 
 def test_what_a_request_did_is_told_to_those_who_may_write_there(server):

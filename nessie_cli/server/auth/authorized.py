@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
@@ -37,6 +38,8 @@ from nessie_cli.server.auth.visibility import Visibility
 from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")
+_STEP = re.compile("[~^*]")
+"""What a relative part of a revision begins with; no name has it."""
 CONFIG_OBJECT = "repository-config."
 """What the names of settings begin with that keep configuration objects."""
 
@@ -55,8 +58,9 @@ def require_config(repository: Repository, type_: str) -> None:
 class AuthorizedRepository(Repository):
     """The verbs that read, for one request of one caller: each asks for its rights first; listings leave out what the caller may not see."""
 
-    def __init__(self, repository: Repository, rights: Rights) -> None:
+    def __init__(self, repository: Repository, rights: Rights, right: str = "") -> None:
         self.rights = rights
+        self._right = right
         self._inner = repository
         self._sight = Visibility(repository, rights)
 
@@ -66,7 +70,15 @@ class AuthorizedRepository(Repository):
         return self._inner.url
 
     def _see(self, name: str) -> None:
-        self.rights.require(rules.VIEW_REFERENCE, name)
+        if not self.rights.may(rules.VIEW_REFERENCE, name):
+            raise self._unseen(name)
+
+    def _unseen(self, name: str) -> NotAllowed:
+        """The error for a reference that the caller may not view: it names the right that the request needs beside, if that is missing too."""
+        refused = self.rights.refusal(rules.VIEW_REFERENCE, name)
+        if not self._right or self.rights.may(self._right, name):
+            return refused
+        return NotAllowed(f"{refused.message}, {self.rights.refusal(self._right, name).message}")
 
     def _at(self, revision: Revision) -> tuple[str, str]:
         """(hash of a revision, the reference through which it is seen); raises `NotAllowed` where the caller sees it through none."""
@@ -91,6 +103,10 @@ class AuthorizedRepository(Repository):
 
     def resolve(self, revision: Revision) -> Reference:
         """See `Repository`; a hash is resolved where the caller sees its commit."""
+        base = _base(revision)
+        if base != str(revision):
+            # An ancestor of a hidden commit may be visible, but not that the hidden commit exists.
+            self.resolve(base)
         try:
             found = self._inner.resolve(revision)
         except AmbiguousHash as error:
@@ -105,13 +121,13 @@ class AuthorizedRepository(Repository):
             through = self._sight.through(found.hash)
             if not self.rights.may(rules.VIEW_REFERENCE, through):
                 # Of a commit that was not named whole the caller does not learn that it exists.
-                raise self.rights.refusal(rules.VIEW_REFERENCE, through) if found.hash in str(revision) else _no_commit(revision)
+                raise self._unseen(through) if found.hash in str(revision) else _no_commit(base)
         return found
 
     def _fewer(self, error: AmbiguousHash, revision: Revision) -> Exception:
         """The error for a shortened hash, told only the candidates that the caller sees."""
         seen = [pair for pair in error.candidates if self.rights.may(rules.VIEW_REFERENCE, self._sight.through(pair[0]))]
-        return AmbiguousHash(f"{revision} is the beginning of several hashes", seen) if seen else _no_commit(revision)
+        return AmbiguousHash(f"{revision} is the beginning of several hashes", seen) if seen else _no_commit(_base(revision))
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`. Whether a reference exists is told only to those who may view it."""
@@ -299,5 +315,12 @@ class AuthorizedRepository(Repository):
         """Nothing, as `close`."""
 
 
-def _no_commit(revision: Revision) -> CommitNotFound:
-    return CommitNotFound(f"Commit '{revision}' not found", str(revision))
+def _base(revision: Revision) -> str:
+    """A revision without its relative parts."""
+    return _STEP.split(str(revision), maxsplit=1)[0]
+
+
+def _no_commit(base: str) -> CommitNotFound:
+    """The error for a hash that no commit has."""
+    hash_ = base.rpartition("@")[2].lower()
+    return CommitNotFound(f"Commit '{hash_}' not found", hash_)

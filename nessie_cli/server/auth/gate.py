@@ -71,15 +71,15 @@ class Admission(NamedTuple):
         """Everything about the caller that an answer to a reading request depends on: answers may be shared within one scope."""
         return None if self.rules is None else (self.caller, self.rules)
 
-    def catalog(self, catalog: Catalog, raw_path: bytes) -> Catalog:
-        """The catalog as this caller may use it in a request for a path of the API."""
+    def catalog(self, catalog: Catalog, raw_path: bytes, right: str = "") -> Catalog:
+        """The catalog as this caller may use it in a request for a path of the API, whose route is known by `right`."""
 
         def opened(repository: Repository) -> Access:
             acting = repository.as_caller(self.caller.name)
             if self.rules is None:
                 return Access(acting, acting)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
-            reading = AuthorizedRepository(acting, rights)
+            reading = AuthorizedRepository(acting, rights, right)
             return Access(reading, acting, Policy(rights, reading, catalog.default_branch))
 
         return catalog._replace(open=opened)

@@ -27,7 +27,7 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.draft import Draft, KeyChange
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
-from nessie_cli.server.auth.rights import Rights
+from nessie_cli.server.auth.rights import Checks, Rights
 
 
 class Policy:
@@ -40,30 +40,28 @@ class Policy:
 
     def before(self, change: Change) -> None:
         """Raise `NotAllowed` if the caller may not ask for a change, whatever the repository holds."""
-        require = self._rights.require
+        checks = self._rights.checks()
         if isinstance(change, Commit):
-            self._require_commit(change.branch)
+            branch = self._name(change.branch)
+            checks.need(rules.COMMIT_CHANGE_AGAINST_REFERENCE, branch)
             for operation in change.operations:
-                self._require_operation(self._name(change.branch), operation)
+                self._check_operation(checks, branch, operation)
         elif isinstance(change, Merge | Transplant):
-            self._require_commit(change.branch)
-            self._source_of(change)
+            checks.need(rules.COMMIT_CHANGE_AGAINST_REFERENCE, self._name(change.branch))
         elif isinstance(change, CreateReference):
-            require(rules.CREATE_REFERENCE, change.name)
-            self._source_of(change)
+            checks.need(rules.CREATE_REFERENCE, change.name)
         elif isinstance(change, AssignReference):
-            require(rules.VIEW_REFERENCE, self._name(change.name))
-            require(rules.ASSIGN_REFERENCE_TO_HASH, self._name(change.name))
-            self._source_of(change)
+            checks.need(rules.ASSIGN_REFERENCE_TO_HASH, self._name(change.name))
         elif isinstance(change, RenameReference):
-            require(rules.VIEW_REFERENCE, self._name(change.old))
-            require(rules.CREATE_REFERENCE, change.new)
-            require(rules.DELETE_REFERENCE, self._name(change.old))
+            checks.need(rules.VIEW_REFERENCE, self._name(change.old))
+            checks.need(rules.CREATE_REFERENCE, change.new)
+            checks.need(rules.DELETE_REFERENCE, self._name(change.old))
         elif isinstance(change, DeleteReference):
-            require(rules.VIEW_REFERENCE, self._name(change.name))
-            require(rules.DELETE_REFERENCE, self._name(change.name))
+            checks.need(rules.DELETE_REFERENCE, self._name(change.name))
         else:
             self._require_settings(change)
+        checks.done()
+        self._source_of(change)
 
     def on(self, draft: Draft[Any]) -> None:
         """Raise `NotAllowed` if the caller may not make what was drafted, or may not see what was committed before."""
@@ -78,11 +76,13 @@ class Policy:
             self._require_readable(through, draft)
         if isinstance(change, Commit | Merge | Transplant):
             branch = self._name(change.branch)
+            checks = self._rights.checks()
             for key in draft.key_changes():
                 if through:
                     self._require_source(through, key)
                 for operation, type_ in _needed(key):
-                    self._rights.require(operation, branch, key.key, type_)
+                    checks.note(operation, branch, key.key, allowed=self._rights.may(operation, branch, key.key, type_))
+            checks.done()
 
     def shown(self, change: Change, answer: Any) -> Any:
         """An answer with those keys of a merge that the caller may know on one of the two sides."""
@@ -103,21 +103,16 @@ class Policy:
         """The name that rules speak of: `-` is the default branch."""
         return self._default_branch if name == "-" else name
 
-    def _require_commit(self, branch: str) -> None:
-        self._rights.require(rules.VIEW_REFERENCE, self._name(branch))
-        self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, self._name(branch))
-
-    def _require_operation(self, branch: str, operation: Operation) -> None:
+    def _check_operation(self, checks: Checks, branch: str, operation: Operation) -> None:
         """What an operation needs whatever is under its key: no conflict tells of a key that is none of the caller's business."""
         key = operation.key
         if isinstance(operation, Put):
             type_ = operation.content.type_name
             if not self._rights.may(rules.UPDATE_ENTITY, branch, key, type_):
-                self._rights.require(rules.CREATE_ENTITY, branch, key, type_)
+                checks.need(rules.CREATE_ENTITY, branch, key, type_)
             return
         needed = rules.DELETE_ENTITY if isinstance(operation, Delete) else rules.READ_CONTENT_KEY
-        if not self._rights.may_somehow(needed, branch, key):
-            raise self._rights.refusal(needed, branch, key)
+        checks.note(needed, branch, key, allowed=self._rights.may_somehow(needed, branch, key))
 
     def _require_settings(self, change: PutSettings) -> None:
         for name in change.values:

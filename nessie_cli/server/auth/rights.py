@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CONTENT_TYPES, ContentKey
 from nessie_cli.server.auth.identity import Caller
-from nessie_cli.server.auth.rules import Question, Rules
+from nessie_cli.server.auth.rules import CREATE_REFERENCE, VIEW_REFERENCE, Question, Rules
 from nessie_cli.wire.keys import encode_legacy
 
 _TYPES = ("", *sorted(CONTENT_TYPES))
@@ -35,6 +35,10 @@ class Rights:
         if not self.may(op, ref, key, content_type, config=config):
             raise self.refusal(op, ref, key, config=config)
 
+    def checks(self) -> Checks:
+        """Several checks, of which all that fail are named in one error."""
+        return Checks(self)
+
     def readable_heads(self, through: str) -> list[str]:
         """Commits of which this caller may read, through a reference, every content that they and their ancestors changed."""
         return self._rules.readable_heads(self.caller, through)
@@ -51,3 +55,33 @@ class Rights:
         if config:
             return NotAllowed(f"'{op}' is not allowed for {who} on repository config type '{config}'")
         return NotAllowed(f"'{op}' is not allowed for {who} on reference '{ref}'" if ref else f"'{op}' is not allowed for {who}")
+
+
+class Checks:
+    """Checks that are made together, as the original makes them: one error names all that fail, joined by ", "."""
+
+    def __init__(self, rights: Rights) -> None:
+        self._rights = rights
+        self._viewed: set[str] = set()
+        # A check that fails twice is named once.
+        self._failed: dict[str, None] = {}
+
+    def need(self, op: str, ref: str, key: ContentKey | None = None, content_type: str = "") -> Checks:
+        """Note whether an operation is allowed. Everything but creating a reference includes the right to view it."""
+        if op != CREATE_REFERENCE and ref not in self._viewed:
+            self._viewed.add(ref)
+            self.need(VIEW_REFERENCE, ref)
+            if op == VIEW_REFERENCE:
+                return self
+        return self.note(op, ref, key, allowed=self._rights.may(op, ref, key, content_type))
+
+    def note(self, op: str, ref: str, key: ContentKey | None = None, *, allowed: bool) -> Checks:
+        """Note the outcome of a check."""
+        if not allowed:
+            self._failed[self._rights.refusal(op, ref, key).message] = None
+        return self
+
+    def done(self) -> None:
+        """Raise `NotAllowed` if a check has failed."""
+        if self._failed:
+            raise NotAllowed(", ".join(self._failed))

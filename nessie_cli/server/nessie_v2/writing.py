@@ -36,9 +36,14 @@ def commit_to(call: Call, target: Target, write: Callable[[str], CommitResult]) 
         name = branch_of(call, target, "commit").name
     try:
         return write(name)
-    except (InvalidInput, NotFound, NotAllowed):
-        # The verb looks for the branch itself; looking before it as well would cost every commit one more read.
+    # The verb looks for the branch itself; looking before it as well would cost every commit one more read.
+    except (InvalidInput, NotFound):
         branch_of(call, target, "commit")
+        raise
+    except NotAllowed:
+        # A caller who may not view the branch is told everything that is not allowed.
+        with suppress(NotAllowed):
+            branch_of(call, target, "commit")
         raise
 
 
