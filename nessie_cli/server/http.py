@@ -18,6 +18,8 @@ ARRIVED = "arrived"
 """In the state of a request's scope, where the whole body is there already."""
 AT_ONCE = "at once"
 """In the state of a request's scope: a function that sends headers and body of an answer of status 200 in one piece, where it can."""
+LOST = "lost"
+"""In the state of a request's scope: a function that tells whether the client has hung up. One that only sends nothing more has not."""
 
 JSON = b"application/json"
 HEARD_FOR, SILENCE = 20.0, 2.0

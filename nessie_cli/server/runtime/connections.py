@@ -10,25 +10,25 @@ done so or has fallen silent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
 import httptools
 import uvicorn
-from msgspec import json
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from nessie_cli.server.app import Server
-from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
-from nessie_cli.server.http import ARRIVED, AT_ONCE, HEARD_FOR, SILENCE, Headers, Limits, Receive, drain
+from nessie_cli.server.http import ARRIVED, AT_ONCE, HEARD_FOR, LOST, SILENCE, Limits
+from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_at_once
 
 GRACE = 30
 """Seconds that requests have to finish when the server is told to stop."""
-_OK = 200
+PROBE_EVERY = 0.5
+"""Seconds between two looks at a client that waits for an answer and sends nothing more: it may have hung up."""
+_CONTINUE = 100
 _TOO_LARGE = 431
-_TOO_MANY = 503
 _TOO_SLOW = 408
 _MALFORMED = 400
 
@@ -82,6 +82,7 @@ class Connection(HttpToolsProtocol):
         self._stalled: asyncio.TimerHandle | None = None
         self._refusal: tuple[int, str] | None = None
         self._heard_until, self._heard = 0.0, 0
+        self._half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As the base; beyond twice the number of connections nobody is even answered."""
@@ -92,6 +93,28 @@ class Connection(HttpToolsProtocol):
             transport.abort()
         else:
             self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client sends nothing more. It still gets the answers to its whole requests, as HTTP allows; the connection ends behind them."""
+        newest = self.cycle
+        if newest is None or newest.response_complete or self.scheme == "https":
+            return False
+        if newest.more_body:
+            # This request will never be whole; those before it in the pipeline are.
+            if not self.pipeline:
+                return False
+            self.pipeline.popleft()
+        self._stop_timer()
+        self._half_closed = True
+        self._timer = self.loop.call_later(PROBE_EVERY, self._probe)
+        return True
+
+    def _probe(self) -> None:
+        """Find out whether a client that sends nothing more is still there, which only a byte to it can tell: a 1xx answer, which means nothing."""
+        cycle = self.cycle
+        if not self.pipeline and not cycle.response_started and cycle.scope["method"] == "GET" and cycle.scope["http_version"] == "1.1":
+            self.transport.write(STATUS_LINE[_CONTINUE] + b"\r\n")
+        self._timer = self.loop.call_later(PROBE_EVERY, self._probe)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As the base."""
@@ -154,12 +177,12 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if head > self.limits.head:
-            self.app = _refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes", self.limits)
+            self.app = refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes", self.limits)
         elif len(self.connections) > self.limits.connections:
-            self.app = _refusing(_TOO_MANY, "Too many clients are connected", self.limits)
+            self.app = refusing(TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
-        self.scope["state"][AT_ONCE] = partial(_send_at_once, self.cycle)
+        self.scope["state"] |= {AT_ONCE: partial(send_at_once, self.cycle), LOST: self.transport.is_closing}
         # What comes behind a body is no header of the request, and nobody asks for it.
         self.headers = []
 
@@ -178,10 +201,13 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """As the base; what came behind the last request that could be read is refused when its turn comes."""
+        is_last = not self.pipeline
         super().on_response_complete()
+        self._answer_refusal()
+        if self._half_closed and is_last:
+            self.transport.close()
         if self.transport.is_closing() and self.transport.get_write_buffer_size():
             self._give_up_later()
-        self._answer_refusal()
 
     def timeout_keep_alive_handler(self) -> None:
         """As the base; for a client that has not even read the last answer nothing is kept."""
@@ -251,7 +277,7 @@ class Connection(HttpToolsProtocol):
             self._send_refusal(*self._refusal)
 
     def _send_refusal(self, status: int, message: str) -> None:
-        headers, body = _refusal(status, message)
+        headers, body = refusal(status, message)
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)
         self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body))
         self._unset_keepalive_if_required()
@@ -273,42 +299,9 @@ class Connection(HttpToolsProtocol):
             self._timer = self.loop.call_later(SILENCE, self.transport.close)
 
 
-def _send_at_once(cycle: RequestResponseCycle, headers: Headers, body: bytes) -> bool:
-    """Send an answer of status 200 in one piece; whether that could be done. Its headers are well-formed and tell the length of the body.
-
-    The base would take two messages, look at each header and put together what is known here: a third of its time for a request.
-    """
-    if cycle.disconnected or cycle.response_started or not cycle.keep_alive or cycle.flow.write_paused:
-        return False
-    lines = [b"%s: %s\r\n" % header for header in (*cycle.default_headers, *headers)]
-    cycle.transport.write(b"".join((STATUS_LINE[_OK], *lines, b"\r\n", body)))
-    cycle.waiting_for_100_continue = False
-    cycle.response_started = cycle.response_complete = True
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
-
-
 def _parser(connection: Connection) -> Any:
     """A parser as the base has one."""
     parser = httptools.HttpRequestParser(connection)
     # Whoever says "close" and sends another request all the same gets the answer to the first.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
-
-
-def _refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    code = "SERVICE_UNAVAILABLE" if status == _TOO_MANY else "BAD_REQUEST"
-    body = json.encode(error_body(HttpFault(status, message, code), ""))
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
-    return [*headers, (b"retry-after", RETRY_AFTER.encode())] if status == _TOO_MANY else headers, body
-
-
-def _refusing(status: int, message: str, limits: Limits) -> Callable[..., Awaitable[None]]:
-    async def answer(scope: MutableMapping[str, Any], receive: Receive, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
-        await drain(scope["headers"], receive, limits)
-        headers, body = _refusal(status, message)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    return answer
