@@ -9,30 +9,27 @@ from __future__ import annotations
 import asyncio
 import ssl
 import traceback
-from collections.abc import Awaitable, Callable, Hashable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from functools import partial
 from typing import Any, NamedTuple
-
-from msgspec import json
 
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Planned
+from nessie_cli.server.answering import failure, replied, steps
 from nessie_cli.server.auth.gate import Gate
-from nessie_cli.server.auth.identity import Unauthenticated
-from nessie_cli.server.call import Answer, Call, Catalog
+from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.exchange import Exchange
-from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
+from nessie_cli.server.failures import ClientGone, HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
     AT_ONCE,
-    JSON,
+    LOST,
     Headers,
     Limits,
     Reply,
     accepts_json,
     check_content_type,
-    compressed,
     decompress,
     drain,
     header,
@@ -44,10 +41,7 @@ from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Write, Writer
-from nessie_cli.server.streams import Listing, encoded
-from nessie_cli.server.table import Match, NoRoute, RouteTable
-from nessie_cli.wire.extensions import HEADER
-from nessie_cli.wire.guards import lenient
+from nessie_cli.server.table import Match, RouteTable
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -56,23 +50,19 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 API = b"/api/v"
 """What the paths of the API begin with."""
-READERS = 3
-"""Reading threads. Python runs one at a time; the others are for the moments in which the store reads its file."""
+READERS = 2
+"""Reading threads. Python runs one at a time; the other is for the moments in which the store reads its file."""
+LONG_READERS = 1
+"""Threads for what takes long, step by step: filters, and large listings behind their first piece. Short reads do not wait for it."""
 LARGE = 1 << 18
 """Bytes of a body from which on its write gets a transaction of its own, so that small ones beside it do not wait for it."""
 UNPACKERS = 1
 """Threads that read large bodies, and unpack compressed ones: those wait for each other, and nobody else for them."""
 
-_encode = json.Encoder().encode
-_CONTENT_TYPE = (b"content-type", JSON)
-_OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
 _NO_CONTENT = 204
 _OK = 200
-_UNAVAILABLE = 503
 _TOO_LARGE = 413
-_CLOSING = frozenset({408, _TOO_LARGE})
-"""Statuses after which the connection is closed: the rest of the request is still under way."""
 
 
 class Parts(NamedTuple):
@@ -94,7 +84,7 @@ class Server:
 
     def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
         parts = parts or Parts()
-        self.catalog = catalog
+        self.catalog = catalog._replace(filter_seconds=parts.limits.filter_seconds)
         self.metrics = parts.metrics or Metrics()
         self.beside: Application | None = None
         self._table = table
@@ -104,22 +94,28 @@ class Server:
         self._log = parts.log
         self._answers = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
-        self._readers = Readers(READERS)
+        self._readers = Readers(READERS, most_waiting=parts.limits.reads)
+        self._long_readers = Readers(LONG_READERS, name="long-reader", most_waiting=parts.limits.long_reads)
+        self._checkers = Readers(1, name="checker")
         self._unpackers = Readers(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
         self._writer.close()
-        for threads in (self._unpackers, self._readers, self._versions):
+        for threads in (self._unpackers, self._readers, self._long_readers, self._checkers, self._versions):
             if threads is not None:
                 threads.close()
         if self._log is not None:
             self._log.close()
 
     async def read(self, function: Callable[[], Any]) -> Any:
-        """Run a function that reads the store on a reading thread."""
+        """Run a function on a reading thread."""
         return await self._readers.submit(function)
+
+    async def check(self, function: Callable[[], Any]) -> Any:
+        """Run a function that checks the store, for which nobody else has to wait."""
+        return await self._checkers.submit(function)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The entry point of the web server."""
@@ -200,13 +196,15 @@ class Server:
     async def _send_pieces(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
         """Send an answer as it is read. When that fails there is no status left to say so: the connection ends before the body does."""
         assert reply.pieces is not None
-        size = 0
+        size, lost = 0, _lost(exchange)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
-            while exchange.method != "HEAD" and (piece := await self._readers.submit(partial(next, reply.pieces, b""))):
+            while exchange.method != "HEAD" and (piece := await self._long_readers.submit(partial(next, reply.pieces, b""), lost, begun=True)):
                 size += len(piece)
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body"})
+        except ClientGone:
+            pass
         except Exception as error:
             exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
             raise
@@ -240,28 +238,30 @@ class Server:
             del body
             large, prepare = await self._unpackers.submit(prepare) >= LARGE, _nothing
         if match.route.writes:
-            plan = partial(_planned, call, partial(_replied, match, headers))
+            plan = partial(_planned, call, partial(replied, match, headers))
             refuse = partial(failure, headers=headers, exchange=exchange)
             reply: Reply = await self._writer.submit(Write(prepare, plan, refuse, large=large, begin=call.begin))
             return reply
-        return await self._readers.submit(partial(self._run, exchange, match, call, headers, prepare))
+        if not large:
+            await self._readers.submit(prepare, _lost(exchange))
+        return await self._in_steps(exchange, match, call, headers)
 
     async def _read(self, exchange: Exchange, match: Match, headers: Headers, seen: tuple[Catalog, Hashable]) -> Reply:
         """The answer of a request without a body that reads; `seen` is the catalog as the caller meets it, and who else meets it so."""
         scope = exchange.scope
         catalog, callers = seen
+        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
         wanted: Hashable = None
         version = None
         if match.route.lasts:
             version = self._answers.version() if self._versions is None else await self._versions.ask()
         if version is not None:
-            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), header(headers, _OURS), callers)
+            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), call.is_ours, callers)
             if (known := self._answers.find(wanted, version)) is not None:
                 return known
-        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
-        reply = await self._readers.submit(partial(self._run, exchange, match, call, headers))
-        if wanted is not None and reply.status == _OK and reply.pieces is None:
-            self._answers.keep(wanted, version, reply)
+        reply = await self._in_steps(exchange, match, call, headers)
+        if wanted is not None and reply.status == _OK and reply.pieces is None and match.route.takes(call.parameters):
+            self._answers.keep(wanted, version, reply, len(scope["raw_path"]) + len(scope["query_string"]))
         return reply
 
     def _prepare(self, call: Call, headers: Headers) -> int:
@@ -270,14 +270,21 @@ class Server:
         call.take(body)
         return len(body)
 
-    def _run(self, exchange: Exchange, match: Match, call: Call, headers: Headers, prepare: Callable[[], object] | None = None) -> Reply:
-        """Run a handler that reads; on a thread."""
-        try:
-            if prepare is not None:
-                prepare()
-            return _replied(match, headers, call)
-        except Exception as error:  # noqa: BLE001 - every failure becomes an answer
-            return failure(error, headers, exchange)
+    async def _in_steps(self, exchange: Exchange, match: Match, call: Call, headers: Headers) -> Reply:
+        """Run a handler that reads, on a reading thread; between its steps others have their turn."""
+        lost = _lost(exchange)
+        found = steps(match, headers, call, exchange)
+        lane = self._long_readers if call.text("filter") else self._readers
+        reply: Reply | None = await lane.submit(partial(next, found), lost)
+        while reply is None:
+            reply = await self._long_readers.submit(partial(next, found), lost, begun=True)
+        return reply
+
+
+def _lost(exchange: Exchange) -> Callable[[], bool] | None:
+    """Tells whether the client has hung up."""
+    lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
+    return lost
 
 
 def _nothing() -> None:
@@ -287,50 +294,3 @@ def _nothing() -> None:
 def _planned(call: Call, handle: Callable[[Call], Reply], repository: Repository) -> Planned[Reply]:
     """The plan of a request that writes; on the writing thread."""
     return call.plan(repository, handle)
-
-
-def _replied(match: Match, headers: Headers, call: Call) -> Reply:
-    """Handle a request and encode its answer; on a thread. A write is committed afterwards, when nothing can fail any more."""
-    with lenient():
-        answer = match.route.handler(call)
-    return compressed(reply_of(answer), headers)
-
-
-def reply_of(answer: Answer) -> Reply:
-    """An answer as bytes."""
-    if answer.status == _NO_CONTENT:
-        return Reply(_NO_CONTENT, [])
-    value = answer.body.opened() if isinstance(answer.body, Listing) else answer.body
-    if isinstance(value, Iterator):
-        return Reply(answer.status, [_CONTENT_TYPE], pieces=value)
-    return Reply(answer.status, [_CONTENT_TYPE], encoded(value))
-
-
-def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
-    """The answer for a failure. What the client is not told goes into the log."""
-    if isinstance(error, NoRoute):
-        return no_route(error, headers, exchange)
-    shown = told(error)
-    if isinstance(shown, InternalFault | Unavailable):
-        exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
-    # With the frames that it went through an error holds what they held, a body for one, and often itself: until somebody collects the garbage.
-    error.__traceback__ = error.__context__ = None
-    body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
-    more = [(b"retry-after", RETRY_AFTER.encode())] if shown.status == _UNAVAILABLE else []
-    if isinstance(shown, Unauthenticated):
-        more.append((b"www-authenticate", shown.challenge))
-    if shown.status in _CLOSING:
-        more.append((b"connection", b"close"))
-    return Reply(shown.status, [_CONTENT_TYPE, *more], body)
-
-
-def no_route(missing: NoRoute, headers: Headers, exchange: Exchange) -> Reply:
-    """The answer for a path that is unknown, or that does not take this method."""
-    if not missing.allowed:
-        return failure(HttpFault(404, "The API has no such path"), headers, exchange)
-    taken = sorted({*missing.allowed, "OPTIONS", *(["HEAD"] if "GET" in missing.allowed else [])})
-    allow = (b"allow", ", ".join(taken).encode())
-    if exchange.method == "OPTIONS":
-        return Reply(200, [allow])
-    found = failure(HttpFault(405, f"This path takes {', '.join(missing.allowed)}, not {exchange.method}"), headers, exchange)
-    return Reply(found.status, [*found.headers, allow], found.body)

@@ -56,12 +56,16 @@ def full_access(repository: Repository) -> Access:
 
 
 class Catalog(NamedTuple):
-    """What is served: the repository, its default branch (which never changes), a cache of encoded entries, and what a caller may do."""
+    """What is served: the repository, its default branch (which never changes), a cache of encoded entries, and what a caller may do.
+
+    A filter gets `filter_seconds` of processor time for a page.
+    """
 
     repository: Repository
     default_branch: str
     pieces: Pieces
     open: Callable[[Repository], Access] = full_access
+    filter_seconds: float = 10.0
 
 
 class Answer(NamedTuple):
@@ -96,6 +100,7 @@ class Call:
         self._submission: Submission | None = None
         self.default_branch = catalog.default_branch
         self.pieces = catalog.pieces
+        self.filter_seconds = catalog.filter_seconds
         self.segments = segments
         self._query = query
         self._headers = headers
@@ -159,7 +164,8 @@ class Call:
     # -- query ------------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _parameters(self) -> dict[str, list[str]]:
+    def parameters(self) -> dict[str, list[str]]:
+        """The values of each query parameter."""
         found: dict[str, list[str]] = {}
         for name, value in parse_qsl(self._query, keep_blank_values=True, errors="replace") if self._query else ():
             found.setdefault(name, []).append(value)
@@ -167,11 +173,11 @@ class Call:
 
     def texts(self, name: str) -> list[str]:
         """Every value of a parameter."""
-        return self._parameters.get(name, [])
+        return self.parameters.get(name, [])
 
     def text(self, name: str) -> str | None:
         """The first value of a parameter, None where it was not given."""
-        values = self._parameters.get(name)
+        values = self.parameters.get(name)
         return values[0] if values else None
 
     def number(self, name: str) -> int | None:

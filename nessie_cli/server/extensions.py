@@ -78,7 +78,7 @@ def log_of_key(call: Call, start: str) -> Answer | None:
 
 def log_page(found: Page[LogEntry]) -> Listing:
     """A page of a log with the height of each commit."""
-    return listing("logEntries", map(facts.log_entry_with_facts, found), found.token)
+    return listing("logEntries", map(facts.log_entry_with_facts, found), found.token, search=found.search())
 
 
 def get_divisions(call: Call) -> Answer:
@@ -102,7 +102,7 @@ def get_reflog(call: Call) -> Answer:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     found = Page(entries, most, lambda entry: str(entry.number))
-    return Answer(listing("reflog", map(facts.reflog_entry, found), found.token))
+    return Answer(listing("reflog", map(facts.reflog_entry, found), found.token, search=found.search()))
 
 
 def post_rename(call: Call) -> Answer:

@@ -52,6 +52,16 @@ class Unavailable(NessieError):
     status: ClassVar[int] = 503
 
 
+class ClientGone(NessieError):
+    """The client has hung up: its request is dropped, and nobody is told. The status is the one that nginx logs."""
+
+    code: ClassVar[str] = "UNKNOWN"
+    status: ClassVar[int] = 499
+
+    def __init__(self) -> None:
+        super().__init__("The client has hung up")
+
+
 def told(error: Exception) -> NessieError:
     """The error as a client may see it."""
     if isinstance(error, ReferenceConflict) and not isinstance(error, MergeConflict):

@@ -38,7 +38,8 @@ class Limits(NamedTuple):
 
     Bytes of a body: `body` as it is sent, `decompressed` what it may become; `head`: of a request's first line and headers together. Seconds:
     `seconds` for a body to arrive and for a client to take what it was sent, `head_seconds` for the head, `idle_seconds` that a connection may
-    wait for its next request. `connections` at once, and `writes` that may wait for their turn.
+    wait for its next request. `connections` at once; `writes`, `reads`, and `long_reads` (filters) that may wait for their turn. A filter is
+    tested for `filter_seconds` of processor time on one page.
     """
 
     body: int = 64 * 1024 * 1024
@@ -49,6 +50,9 @@ class Limits(NamedTuple):
     idle_seconds: float = 75.0
     connections: int = 1000
     writes: int = 1000
+    reads: int = 500
+    long_reads: int = 100
+    filter_seconds: float = 10.0
 
     @property
     def heard(self) -> int:
@@ -57,7 +61,8 @@ class Limits(NamedTuple):
 
     def shared_by(self, processes: int) -> Limits:
         """The limits of one of several processes."""
-        return self._replace(connections=max(1, self.connections // processes), writes=max(1, self.writes // processes))
+        shared = {name: max(1, getattr(self, name) // processes) for name in ("connections", "writes", "reads", "long_reads")}
+        return self._replace(**shared)
 
 
 class Reply(NamedTuple):

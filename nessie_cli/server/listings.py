@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
+from math import inf
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference, ReferenceType
 from nessie_cli.server.call import Call
-from nessie_cli.server.paging import Page, from_token, key_from_token, key_token, limit, page, token
+from nessie_cli.server.paging import HELD, Filter, Page, from_token, key_from_token, key_token, limit, page, token
 from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 
-Test = Callable[[Any], bool]
 MOST_COMMITS = 250
 """The largest page of a log, and the size of one where nothing is said (reference 10.2)."""
 
 
-def filter_of(call: Call, kind: str) -> Test | None:
-    """The test of the parameter `filter`; None where there is none. Compiled even if there is nothing to filter."""
+def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
+    """The parameter `filter`; None if it is missing. Compiled even if there is nothing to filter."""
     text = call.text("filter")
     if not text:
         return None
     from nessie_cli.wire.filters import FilterKind, compile_filter
 
-    return compile_filter(FilterKind(kind), text)
+    return Filter(compile_filter(FilterKind(kind), text), call.filter_seconds, held)
 
 
 def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
     """A page of references."""
     metadata = call.fetches_all()
-    test = filter_of(call, "references")
-    return page(_references(call, page_token, metadata=metadata), limit(records), test, lambda found: token(f"{found.type.value}/{found.name}"))
+    # References may move between two readings, so all that pass are held.
+    filter_ = filter_of(call, "references", held=inf)
+    return page(
+        lambda: _references(call, page_token, metadata=metadata), limit(records), lambda found: token(f"{found.type.value}/{found.name}"), filter_
+    )
 
 
 def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
@@ -49,10 +52,14 @@ def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterat
 def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
     """A page of the log from a commit on; the oldest commit ends it, whether the filter lets it pass or not."""
     operations = call.fetches_all()
-    test = filter_of(call, "log")
+    filter_ = filter_of(call, "log")
     most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
-    entries = call.repository.log(f"@{start}", operations=operations)
-    return page(_until(entries, oldest) if oldest else entries, most, test, lambda found: found.hash)
+
+    def read() -> Iterable[LogEntry]:
+        entries = call.repository.log(f"@{start}", operations=operations)
+        return _until(entries, oldest) if oldest else entries
+
+    return page(read, most, lambda found: found.hash, filter_)
 
 
 def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
@@ -103,21 +110,25 @@ def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, Conte
 
 def entries(call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False) -> Page[Entry]:
     """A page of keys."""
-    test = filter_of(call, "entries")
+    filter_ = filter_of(call, "entries")
     rest, prefix = from_page(wanted, page_token)
-    items: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest, content=content)
-    if prefix is not None:
-        items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    return page(items, limit(records), test, lambda found: key_token(found.key))
+
+    def read() -> Iterable[Entry]:
+        items = call.repository.entries(f"@{at.hash}", rest, content=content)
+        return items if prefix is None else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+
+    return page(read, limit(records), lambda found: key_token(found.key), filter_)
 
 
 def differences(
     call: Call, before: Reference, after: Reference, wanted: KeyRange, *, records: int | None = None, page_token: str | None = None
 ) -> Page[DiffEntry]:
     """A page of a difference."""
-    test = filter_of(call, "diff")
+    filter_ = filter_of(call, "diff")
     rest, prefix = from_page(wanted, page_token)
-    items: Iterable[DiffEntry] = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
-    if prefix is not None:
-        items = takewhile(lambda entry: entry.key.starts_with(prefix), items)
-    return page(items, limit(records), test, lambda found: key_token(found.key))
+
+    def read() -> Iterable[DiffEntry]:
+        items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
+        return items if prefix is None else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+
+    return page(read, limit(records), lambda found: key_token(found.key), filter_)

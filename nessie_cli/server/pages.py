@@ -91,7 +91,7 @@ def _ways(server: Server) -> list[Json]:
 async def _store(server: Server) -> dict[str, str]:
     try:
         async with asyncio.timeout(READY_WITHIN):
-            await server.read(lambda: server.catalog.repository.reference(server.catalog.default_branch))
+            await server.check(lambda: server.catalog.repository.reference(server.catalog.default_branch))
     except (NessieError, OSError, TimeoutError):
         return {"name": "store", "status": "DOWN"}
     return {"name": "store", "status": "UP"}

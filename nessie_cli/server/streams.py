@@ -21,12 +21,13 @@ _encode = json.Encoder().encode
 class Listing(NamedTuple):
     """The body of an answer that lists something: the attribute which holds the items, these, which are read as they are needed, and the others.
 
-    `others` are asked for when all items have been read.
+    `others` are asked for when all items have been read. `search` finds the items, in short steps, before the first one is read.
     """
 
     name: str
     items: Iterator[Json | Raw]
     others: Callable[[], Json]
+    search: Iterable[None] = ()
 
     def opened(self) -> Json | Iterator[bytes]:
         """The whole body, where it is small, or its JSON text in pieces."""
@@ -43,15 +44,17 @@ class Listing(NamedTuple):
         yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
 
 
-def listing(name: str, items: Iterable[Json | Raw], token: Callable[[], str | None], **references: Reference) -> Listing:
-    """As `encode_page`, with items that are unread; `token` is asked for the next page's when they have been read."""
+def listing(
+    name: str, items: Iterable[Json | Raw], token: Callable[[], str | None], *, search: Iterable[None] = (), **references: Reference
+) -> Listing:
+    """As `encode_page`, with items that are unread; `token` is asked for the next page's when they have been read. See `Listing`."""
 
     def others() -> Json:
         page = encode_page(name, (), token(), **references)
         del page[name]
         return page
 
-    return Listing(name, iter(items), others)
+    return Listing(name, iter(items), others, search)
 
 
 def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

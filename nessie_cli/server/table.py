@@ -6,7 +6,7 @@ with literal slashes when an `@` ends its name (`trees/a/b@/entries`, reference 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -47,6 +47,11 @@ class Route(NamedTuple):
     status: int = 200
     lasts: bool = True
     right: str = ""
+
+    def takes(self, parameters: Mapping[str, Sequence[str]]) -> bool:
+        """Whether the route has all these query parameters, and those with several values may be repeated."""
+        known = {parameter.name: parameter.many for parameter in self.query}
+        return all(name in known and (known[name] or len(values) == 1) for name, values in parameters.items())
 
 
 class Match(NamedTuple):

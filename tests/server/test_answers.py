@@ -2,14 +2,17 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
-from nessie_cli import create
+from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, ContentKey, Delete
 from nessie_cli.server.http import Reply
 from nessie_cli.server.runtime.answers import Answers
+from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put, table
+from tests.server.processes import started
 from tests.server.serving import serving
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_costs import Counter
@@ -105,6 +108,16 @@ def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
         assert number > 1
 
 
+def kept(app):
+    """The requests whose answers a server keeps."""
+    return list(app._answers._kept)
+
+
+def resident(pid):
+    """The memory that a process holds, in bytes."""
+    return next(int(line.split()[1]) << 10 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+
+
 class Counting:
     def __init__(self):
         self.number = 1
@@ -123,6 +136,46 @@ def test_what_is_kept_has_a_bound():
     assert 99 in kept
     store.number += 1
     assert answers.find(99, answers.version()) is None
+
+
+def test_requests_count_as_well():
+    store = Counting()
+    answers = Answers(store, most_bytes=1_000_000)
+    for number in range(1000):
+        answers.keep(number, 1, Reply(200, [], b"{}"), 60_000)
+    assert 1 <= sum(answers.find(number, 1) is not None for number in range(1000)) <= 16
+
+
+@pytest.mark.parametrize("query", ["x={}", "max-records={}&x=1", "max-records={0}&max-records={0}", "filter=&x={}", "{}"])
+def test_a_request_with_junk_is_answered_and_not_kept(query):
+    with connect("memory:") as repository, serving(app=(app := application(repository))) as url:
+        client = Client(url)
+        for number in range(50):
+            assert client.get("/api/v2/trees/main/entries?" + query.format(str(number).zfill(1000))).status in (200, 404)
+        assert client.get("/api/v2/trees/main/entries?max-records=1&key=a&key=b").status == 200
+        client.close()
+    assert [path for path, *_ in kept(app)] == [b"/api/v2/trees/main/entries"]
+
+
+def test_clients_with_and_without_extensions_get_answers_of_their_own(client):
+    extended = [client.get("/api/v2/config", **{"nessie-cli": value}).body for value in ("1", "", "x" * 1000)]
+    plain = client.get("/api/v2/config").body
+    assert "additionalProperties" not in plain
+    assert [found["additionalProperties"] for found in extended] == [extended[0]["additionalProperties"]] * 3
+
+
+def test_junk_takes_no_memory(tmp_path):
+    """The attack: thousands of requests, each with a junk query of 60 KB."""
+    create(str(tmp_path / "catalog.sqlite")).close()
+    with started("--store", str(tmp_path / "catalog.sqlite")) as (process, url):
+        client = Client(url)
+        for number in range(200):
+            client.get(f"/api/v2/trees/main?x={number:060000}")
+        before = resident(process.pid)
+        for number in range(200, 1500):
+            client.get(f"/api/v2/trees/main?x={number:060000}")
+        assert resident(process.pid) - before < 20 << 20
+        client.close()
 
 
 def test_a_repository_that_cannot_tell_whether_it_has_changed_has_nothing_kept():

@@ -3,6 +3,8 @@
 import gzip
 import http.client
 import json
+import time
+import weakref
 from urllib.parse import quote
 
 import apsw
@@ -14,7 +16,7 @@ from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, ContentKey, Entry, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.server.app import Parts
 from nessie_cli.server.nessie_v1.namespaces import namespaces_of
-from nessie_cli.server.paging import Page
+from nessie_cli.server.paging import Filter, FilteredPage, Page
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.running import application
 from nessie_cli.server.streams import AT_ONCE, listing
@@ -58,6 +60,10 @@ LISTINGS = {
     "v2/trees?fetch=ALL": "references",
     "v1/trees": "references",
     "v1/trees/tree/main/entries": "entries",
+    "v2/trees/main/entries?filter=true": "entries",
+    f"v2/trees/@{EMPTY}/diff/main?filter=true": "diffs",
+    "v2/trees?filter=true": "references",
+    "v1/trees/tree/main/entries?filter=true": "entries",
 }
 WHOLE = {f"v1/diffs/*{EMPTY}...main": "diffs"}
 """Those that the API has no pages of."""
@@ -106,6 +112,49 @@ def test_nothing_is_read_before_it_is_sent():
         "hasMore": True,
         "token": str(5 * AT_ONCE),
     }
+
+
+class Item:
+    def __init__(self, number):
+        self.number = number
+
+
+@pytest.mark.parametrize("held", [50, 5000])
+def test_a_filtered_listing_holds_few_of_its_items(held):
+    alive, most = weakref.WeakSet(), 0
+
+    def read():
+        for number in range(1000):
+            item = Item(number)
+            alive.add(item)
+            yield item
+
+    found = FilteredPage(read, None, lambda item: str(item.number), Filter(lambda item: item.number % 2 == 1, 60, held))
+    for _ in found.search():
+        pass
+    assert len(alive) == (min(held, 500))
+    numbers = []
+    for item in found:
+        numbers.append(item.number)
+        most = max(most, len(alive))
+    assert (numbers, found.token()) == (list(range(1, 1000, 2)), None)
+    assert most <= held + 2
+
+
+def test_a_search_goes_on_from_step_to_step_and_ends_with_its_time():
+    def busy(_):
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+        return True
+
+    found = FilteredPage(lambda: iter(range(100)), None, str, Filter(busy, 0.5))
+    steps = sum(1 for _ in found.search())
+    items = list(found)
+    assert 5 <= steps <= 10
+    assert items == list(range(len(items)))
+    assert 20 <= len(items) <= 30
+    assert found.token() == str(len(items))
 
 
 ELEMENTS = st.lists(st.sampled_from(["a", "b", "a!"]), min_size=1, max_size=4).map(tuple)

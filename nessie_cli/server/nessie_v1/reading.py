@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -12,7 +12,7 @@ from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.nessie_v1.requests import check_name_v1
 from nessie_cli.server.nessie_v2.reading import content_not_found
-from nessie_cli.server.paging import Page, key_token, limit
+from nessie_cli.server.paging import FilteredPage, Page, key_token, limit
 from nessie_cli.server.streams import listing
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
@@ -43,17 +43,18 @@ def get_log(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
-    return Answer(listing("logEntries", map(encoder(LogEntryV1), found), found.token))
+    return Answer(listing("logEntries", map(encoder(LogEntryV1), found), found.token, search=found.search()))
 
 
 # -- entries ------------------------------------------------------------------------------------------------------------------------------
 
 
 class _Name(NamedTuple):
-    """A key as the listing shows it: cut to the depth that was asked for."""
+    """An entry as the listing shows it: its key cut to the depth that was asked for."""
 
     type: str
     key: ContentKey
+    entry: Entry
 
 
 def get_entries(call: Call) -> Answer:
@@ -61,25 +62,42 @@ def get_entries(call: Call) -> Answer:
     depth = call.number("namespaceDepth") or 0
     records, page_token = call.number("maxRecords"), call.text("pageToken")
     at = reference_at(call, call.segments["ref"], call.text("hashOnRef"), place="getEntries.refName")
-    test = listings.filter_of(call, "entries")
+    filter_ = listings.filter_of(call, "entries")
     rest, _ = listings.from_page(ALL_KEYS, page_token)
-    entries: Iterable[Entry] = call.repository.entries(f"@{at.hash}", rest)
-    # A test that fails is to be told by the status: then the names are found at once.
-    names: Iterable[_Name] = _cut(entries, depth) if test is None else list(_cut(filter(test, entries), depth))
-    found = Page(names, limit(records), lambda name: key_token(name.key))
-    return Answer(listing("entries", map(encoder(EntryV1), found), found.token))
+
+    def read() -> Iterator[_Name]:
+        return _cut(call.repository.entries(f"@{at.hash}", rest), depth)
+
+    if filter_ is None:
+        found = Page(filter(_first_of_its_name(), read()), limit(records), lambda name: key_token(name.key))
+    else:
+        # A page may end within a namespace.
+        passes = filter_._replace(test=_first_of_its_name(filter_.test))
+        found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
+    return Answer(listing("entries", map(encoder(EntryV1), found), found.token, search=found.search()))
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
-    last = None
     for entry in entries:
-        length = len(entry.key.elements)
-        if depth > 0 and length < depth:
-            continue
-        name = _Name(entry.type, entry.key) if depth <= 0 or length == depth else _Name(_NAMESPACE, ContentKey(entry.key.elements[:depth]))
-        if name.key != last:
-            yield name
+        elements = entry.key.elements
+        if depth <= 0 or len(elements) == depth:
+            yield _Name(entry.type, entry.key, entry)
+        elif len(elements) > depth:
+            yield _Name(_NAMESPACE, ContentKey(elements[:depth]), entry)
+
+
+def _first_of_its_name(test: Callable[[Entry], bool] | None = None) -> Callable[[_Name], bool]:
+    """A test of sorted names: the first of those that are equal and whose entries pass."""
+    last: ContentKey | None = None
+
+    def passes(name: _Name) -> bool:
+        nonlocal last
+        if (test is not None and not test(name.entry)) or name.key == last:
+            return False
         last = name.key
+        return True
+
+    return passes
 
 
 # -- contents and differences -------------------------------------------------------------------------------------------------------------

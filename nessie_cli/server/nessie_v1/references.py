@@ -18,7 +18,7 @@ from nessie_cli.wire.encode import encode, encode_reference, encoder
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
-    return Answer(listing("references", map(encoder(rest.ReferenceV1), found), found.token))
+    return Answer(listing("references", map(encoder(rest.ReferenceV1), found), found.token, search=found.search()))
 
 
 def get_default_branch(call: Call) -> Answer:

@@ -45,7 +45,7 @@ def get_history(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, limit, call.number("max-records"))
-    return Answer(log_page(found) if is_ours(call) else listing("logEntries", map(call.pieces.log_entry, found), found.token))
+    return Answer(log_page(found) if is_ours(call) else listing("logEntries", map(call.pieces.log_entry, found), found.token, search=found.search()))
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:
@@ -60,7 +60,7 @@ def get_entries(call: Call) -> Answer:
     wanted = listings.key_range(call)
     at = _at(call)
     found = listings.entries(call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content"))
-    return Answer(listing("entries", map(encode_entry, found), found.token, effectiveReference=at))
+    return Answer(listing("entries", map(encode_entry, found), found.token, search=found.search(), effectiveReference=at))
 
 
 def get_diff(call: Call) -> Answer:
@@ -68,7 +68,9 @@ def get_diff(call: Call) -> Answer:
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
     found = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
-    return Answer(listing("diffs", map(encode_diff_entry, found), found.token, effectiveFromReference=before, effectiveToReference=after))
+    return Answer(
+        listing("diffs", map(encode_diff_entry, found), found.token, search=found.search(), effectiveFromReference=before, effectiveToReference=after)
+    )
 
 
 def get_content(call: Call) -> Answer:

@@ -19,7 +19,7 @@ _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
     found = listings.references(call, call.number("max-records"), call.text("page-token"))
-    return Answer(listing("references", map(encode_reference, found), found.token))
+    return Answer(listing("references", map(encode_reference, found), found.token, search=found.search()))
 
 
 def plain_name(call: Call, forbidden: str) -> str:

@@ -14,10 +14,11 @@ from nessie_cli.server.http import Reply
 from nessie_cli.server.runtime.readers import Readers
 
 MOST_BYTES = 64 << 20
-"""Bytes of answers that are kept in all."""
+"""Bytes of answers and their requests that are kept in all."""
 MOST_OF_ONE = 256 << 10
-"""An answer of more bytes is not kept: who reads whole catalogs does not read them twice."""
-_OVERHEAD = 500
+"""An answer of more bytes, its request included, is not kept: who reads whole catalogs does not read them twice."""
+_OVERHEAD = 1000
+"""Bytes that an answer takes beside its text and that of its request."""
 
 
 class Versions:
@@ -78,12 +79,13 @@ class Answers:
             return None
         return self._kept.get(request)
 
-    def keep(self, request: Hashable, version: Hashable | None, reply: Reply) -> None:
-        """Remember an answer that was made after the store had been asked for its version."""
-        if version is None or len(reply.body) > MOST_OF_ONE:
+    def keep(self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0) -> None:
+        """Remember an answer that was made after the store had been asked for its version; the request has so many bytes."""
+        size = len(reply.body) + request_bytes + _OVERHEAD
+        if version is None or size > MOST_OF_ONE:
             return
-        if version != self._version or self._bytes > self._most:
+        if version != self._version or self._bytes + size > self._most:
             self._kept, self._bytes, self._version = {}, 0, version
         if request not in self._kept:
             self._kept[request] = reply
-            self._bytes += len(reply.body) + _OVERHEAD
+            self._bytes += size

@@ -12,34 +12,48 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
+from nessie_cli.server.failures import ClientGone, Unavailable
+
 T = TypeVar("T")
+_BUSY = "Too many requests are waiting; come again later"
 Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
 """Who waits, what is answered, or which error."""
 
 
 class _Job(NamedTuple):
-    """A function to be run, and who waits for it."""
+    """A function to be run, and who waits for it. `lost` tells whether that one has gone."""
 
     do: Callable[[], Any]
     future: asyncio.Future[Any]
+    lost: Callable[[], bool] | None
 
 
 class Readers:
-    """A few threads that take functions from one queue, first come, first served; `name` is theirs."""
+    """A few threads that take functions from one queue, first come, first served; `name` is theirs.
+
+    At most `most_waiting` functions wait, if that is given.
+    """
 
     # A thread pool of the standard library does the same with two futures, three locks and four more calls for each function; here most functions
     # take less time than that.
 
-    def __init__(self, threads: int, *, name: str = "reader") -> None:
+    def __init__(self, threads: int, *, name: str = "reader", most_waiting: int | None = None) -> None:
+        self._most_waiting = most_waiting
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, do: Callable[[], T]) -> asyncio.Future[T]:
-        """Run a function on one of the threads; to be called on the event loop."""
+    def submit(self, do: Callable[[], T], lost: Callable[[], bool] | None = None, *, begun: bool = False) -> asyncio.Future[T]:
+        """Run a function on one of the threads; to be called on the event loop.
+
+        If `lost` is true by then, the function is not run and the future raises `ClientGone`. Raises `Unavailable` if too many functions
+        wait, unless the request has `begun` before.
+        """
+        if self._most_waiting is not None and not begun and self._queue.qsize() >= self._most_waiting:
+            raise Unavailable(_BUSY)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Job(do, future))
+        self._queue.put(_Job(do, future, lost))
         return future
 
     def close(self) -> None:
@@ -52,6 +66,8 @@ class Readers:
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:
             try:
+                if job.lost is not None and job.lost():
+                    raise ClientGone  # noqa: TRY301 - as if the function had found it out
                 outcome: Outcome = (job.future, job.do(), None)
             except Exception as error:  # noqa: BLE001 - every failure is told to who waits
                 outcome = (job.future, None, error)

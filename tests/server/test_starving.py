@@ -1,0 +1,204 @@
+"""One caller cannot starve the others: short reads do not wait for filters, filters have a budget, and who has hung up is forgotten."""
+
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from nessie_cli import CommitMeta, connect
+from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put, ReferenceType
+from nessie_cli.server.app import Parts
+from nessie_cli.server.http import Limits
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.running import application
+from tests.repository.plans import plan
+from tests.server.client import EMPTY, Client
+from tests.server.serving import serving
+from tests.server.test_hanging_up import answers, half_closed, request
+
+PATIENCE = 120
+SOON = 10.0
+"""Seconds in which a short read is answered, on a busy machine. What it must not wait for takes some minutes."""
+COMMITS = 3000
+NUMBERS = f"[{','.join(map(str, range(90)))}]"
+SLOW = f"{NUMBERS}.all(a, {NUMBERS}.all(b, a + b >= 0))"
+"""A condition that is true, after 8,100 rounds."""
+
+
+@pytest.fixture(scope="module")
+def repository():
+    with connect("memory:") as found:
+        table = IcebergTable(metadata_location="s3://lake/t")
+        found.commit("main", [Put(ContentKey((f"n{n}",)), Namespace(elements=(f"n{n}",))) for n in range(7)], CommitMeta("namespaces"))
+        plans = [
+            plan(lambda call, n=n: call.repository.commit("main", [Put(ContentKey((f"n{n % 7}", f"t{n:04}")), table)], CommitMeta(f"m{n}")))
+            for n in range(COMMITS)
+        ]
+        assert not [one for one in found.commit_all(plans) if isinstance(one, Exception)]
+        for number in range(40):
+            found.create_reference(ReferenceType.BRANCH, f"b{number}", found.reference("main").hash)
+        yield found
+
+
+@contextmanager
+def served(repository, **limits):
+    with serving(app=application(repository, Parts(Limits(**limits)))) as url:
+        yield url
+
+
+def history(filter_):
+    return f"/api/v2/trees/main/history?filter={quote(filter_)}"
+
+
+def slow(number=0):
+    """A filter that nothing passes, and that takes half a minute over the history."""
+    return history(f"commit.message == 'no {number}' || !{SLOW}")
+
+
+def send(url, path):
+    parts = urlsplit(url)
+    connection = socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE)
+    connection.sendall(request("GET", path))
+    return connection
+
+
+def soon(client, path):
+    begun = time.monotonic()
+    assert client.get(path).status == 200
+    assert time.monotonic() - begun < SOON
+
+
+@pytest.mark.parametrize("leave", [True, False])
+def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repository, leave):
+    with served(repository, filter_seconds=1000) as url:
+        client = Client(url)
+        connections = [send(url, slow(number)) for number in range(12)]
+        if leave:
+            time.sleep(0.1)
+            for connection in connections:
+                connection.close()
+        for _ in range(5):
+            for path in (
+                "/q/health/ready",
+                "/api/v2/trees/main",
+                "/api/v2/trees",
+                "/api/v2/trees/main/contents/n0.t0000",
+                "/api/v2/trees/main/history",
+            ):
+                soon(client, path)
+            assert client.get("/q/health/ready").body["status"] == "UP"
+        if leave:
+            # All of them together would take minutes.
+            begun = time.monotonic()
+            assert client.get(history("commit.message == 'm2999'") + "&max-records=1").body["hasMore"] is False
+            assert time.monotonic() - begun < 3 * SOON
+        for connection in connections:
+            connection.close()
+        client.close()
+
+
+def test_a_long_read_of_a_client_that_ended_its_side_is_answered(repository):
+    path = history(f"commit.message == 'm2500' && {SLOW} || !{SLOW}") + f"&limit-hash={repository.resolve('main~700').hash}"
+    with served(repository, filter_seconds=1000) as url, half_closed(url, request("GET", path)) as connection:
+        [(status, body)] = answers(connection)
+    assert (status, [entry["commitMeta"]["message"] for entry in json.loads(body)["logEntries"]]) == (200, ["m2500"])
+
+
+def test_filters_that_wait_are_bounded(repository):
+    with served(repository, filter_seconds=1000, long_reads=2) as url:
+        connections = [send(url, slow(number)) for number in range(12)]
+        client = Client(url)
+        end = time.monotonic() + PATIENCE
+        while (answer := client.get(history("commit.message == 'one more'"))).status != 503:
+            assert time.monotonic() < end
+        assert (answer.body["errorCode"], int(answer.headers["retry-after"]) > 0) == ("SERVICE_UNAVAILABLE", True)
+        soon(client, "/api/v2/trees/main")
+        for connection in connections:
+            connection.close()
+        client.close()
+
+
+def test_short_reads_that_wait_are_bounded(repository):
+    with served(repository, reads=1, connections=100) as url:
+        clients = [Client(url) for _ in range(50)]
+        statuses = set()
+
+        def ask(client, number):
+            for round_ in range(5):
+                answer = client.get(f"/api/v2/trees/main/entries?max-records={1000 + 20 * number + round_}&content=true")
+                assert answer.status == 200 or (answer.body["errorCode"], answer.headers["retry-after"]) == ("SERVICE_UNAVAILABLE", "2")
+                statuses.add(answer.status)
+
+        threads = [threading.Thread(target=ask, args=(client, number)) for number, client in enumerate(clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        for client in clients:
+            client.close()
+    assert statuses == {200, 503}
+
+
+NOT_B, OF_KEY, OF_ENTRY, MESSAGE = (
+    quote(f"{condition} && {SLOW}")
+    for condition in ("ref.name != 'b3'", "key.encodedKey.endsWith('00')", "entry.key.endsWith('00')", "commit.message.endsWith('00')")
+)
+FILTERED = {
+    f"v2/trees?filter={NOT_B}": "references",
+    f"v1/trees?filter={NOT_B}": "references",
+    f"v2/trees/main/entries?filter={OF_ENTRY}": "entries",
+    f"v2/trees/@{EMPTY}/diff/main?filter={OF_KEY}": "diffs",
+    f"v2/trees/main/history?filter={MESSAGE}": "logEntries",
+    f"v1/trees/tree/main/log?filter={MESSAGE}": "logEntries",
+    f"v1/trees/tree/main/entries?filter={OF_ENTRY}": "entries",
+    f"v1/trees/tree/main/entries?namespaceDepth=1&filter={OF_ENTRY}": "entries",
+}
+
+
+@pytest.mark.parametrize("path", FILTERED)
+def test_a_filter_has_a_budget_for_each_page_and_loses_nothing(repository, path):
+    name, most, token = FILTERED[path], *(("maxRecords", "pageToken") if path.startswith("v1") else ("max-records", "page-token"))
+    with served(repository, filter_seconds=1000) as url:
+        client = Client(url)
+        whole = client.get(f"/api/{path}").body
+        client.close()
+    assert whole["hasMore"] is False
+    assert whole[name]
+    with served(repository, filter_seconds=0.0) as url:
+        client = Client(url)
+        for more in ("", f"&{most}=2"):
+            found, pages, after = [], 0, ""
+            while True:
+                page = client.get(f"/api/{path}{more}{after}").body
+                pages += 1
+                found += [one for one in page[name] if one not in found]
+                if not page["hasMore"]:
+                    break
+                after = f"&{token}={page['token']}"
+            assert found == whole[name]
+            assert pages > 1
+        client.close()
+
+
+def test_a_listing_whose_client_hangs_up_is_read_no_further():
+    with connect("memory:") as repository:
+        table = IcebergTable(metadata_location="s3://lake/" + "x" * 1000)
+        repository.commit("main", [Put(ContentKey((f"t{number:06}",)), table) for number in range(40_000)], CommitMeta("many"))
+        lines = []
+        with serving(app=application(repository, Parts(log=AccessLog(lines.append)))) as url:
+            connection = send(url, "/api/v2/trees/main/entries?content=true")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+            connection.close()
+            client = Client(url)
+            end = time.monotonic() + PATIENCE
+            while not lines and time.monotonic() < end:
+                soon(client, "/q/health/live")
+                time.sleep(0.05)
+            client.close()
+    record = next(found for line in b"".join(lines).splitlines() if (found := json.loads(line))["route"].endswith("/entries"))
+    assert record["sent"] < 30_000_000
+    assert "error" not in record
