@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import httptools
 import uvicorn
@@ -182,7 +183,7 @@ class Connection(HttpToolsProtocol):
             self.app = refusing(TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
-        self.scope["state"] |= {AT_ONCE: partial(send_at_once, self.cycle), LOST: self.transport.is_closing}
+        self.scope["state"] |= {AT_ONCE: partial(send_at_once, ref(self.cycle)), LOST: self.transport.is_closing}
         # What comes behind a body is no header of the request, and nobody asks for it.
         self.headers = []
 

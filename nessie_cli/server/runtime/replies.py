@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from weakref import ref
 
 from msgspec import json
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
@@ -15,12 +16,14 @@ TOO_MANY = 503
 _OK = 200
 
 
-def send_at_once(cycle: RequestResponseCycle, headers: Headers, body: bytes) -> bool:
+def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: bytes) -> bool:
     """Send an answer of status 200 in one piece; whether that could be done. Its headers are well-formed and tell the length of the body.
 
     The base would take two messages, look at each header and put together what is known here: a third of its time for a request.
+    The request leads to this function, so a strong reference back would keep it until the garbage collector runs.
     """
-    if cycle.disconnected or cycle.response_started or not cycle.keep_alive or cycle.flow.write_paused:
+    cycle = answered()
+    if cycle is None or cycle.disconnected or cycle.response_started or not cycle.keep_alive or cycle.flow.write_paused:
         return False
     lines = [b"%s: %s\r\n" % header for header in (*cycle.default_headers, *headers)]
     cycle.transport.write(b"".join((STATUS_LINE[_OK], *lines, b"\r\n", body)))
