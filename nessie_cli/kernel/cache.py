@@ -17,6 +17,9 @@ class Weighed(Protocol):
         """The bytes of memory that it takes, about."""
 
 
+_LARGE = 4
+"""Objects that take more than this fraction of the cache are a load, which nobody reads as a whole next."""
+
 T = TypeVar("T", bound=Weighed)
 
 
@@ -51,8 +54,11 @@ class Cache(Generic[T]):
         self._young[id_] = decoded
 
     def put_all(self, found: Mapping[bytes, T]) -> None:
-        """Remember some decoded objects that belong together."""
-        self._room -= sum(map(_weight, found.values()))
+        """Remember some decoded objects that belong together, unless they would take the place of most others."""
+        weight = sum(map(_weight, found.values()))
+        if weight > self._limit // _LARGE:
+            return
+        self._room -= weight
         if self._room < 0:
             self._old, self._young = self._young, {}
             self._room = self._limit

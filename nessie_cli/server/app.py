@@ -38,6 +38,7 @@ from nessie_cli.server.http import (
 )
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers, Versions
+from nessie_cli.server.runtime.memory import give_back
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Write, Writer
@@ -56,6 +57,8 @@ LONG_READERS = 1
 """Threads for what takes long, step by step: filters, and large listings behind their first piece. Short reads do not wait for it."""
 LARGE = 1 << 18
 """Bytes of a body from which on its write gets a transaction of its own, so that small ones beside it do not wait for it."""
+GIVEN_BACK_AFTER = 1.0
+"""Seconds after a large request in which everything that it needed is freed."""
 UNPACKERS = 1
 """Threads that read large bodies, and unpack compressed ones: those wait for each other, and nobody else for them."""
 
@@ -92,6 +95,7 @@ class Server:
         self.gate = parts.gate
         self.tls = parts.tls
         self._log = parts.log
+        self._giving_back: asyncio.TimerHandle | None = None
         self._answers = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = Readers(READERS, most_waiting=parts.limits.reads)
@@ -192,6 +196,12 @@ class Server:
             await send({"type": "http.response.start", "status": reply.status, "headers": sent})
             await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
+        if exchange.received >= LARGE and self._giving_back is None:
+            self._giving_back = asyncio.get_running_loop().call_later(GIVEN_BACK_AFTER, self._give_back)
+
+    def _give_back(self) -> None:
+        self._giving_back = None
+        self._unpackers.submit(give_back)
 
     async def _send_pieces(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
         """Send an answer as it is read. When that fails there is no status left to say so: the connection ends before the body does."""

@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import started
 from tests.server.serving import serving
+from tests.server.test_memory import resident
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_costs import Counter
 
@@ -111,11 +111,6 @@ def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
 def kept(app):
     """The requests whose answers a server keeps."""
     return list(app._answers._kept)
-
-
-def resident(pid):
-    """The memory that a process holds, in bytes."""
-    return next(int(line.split()[1]) << 10 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
 
 
 class Counting:

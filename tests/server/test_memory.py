@@ -1,0 +1,52 @@
+"""The memory that a large commit needs is given back."""
+
+import time
+from pathlib import Path
+
+from nessie_cli import create
+from nessie_cli.kernel.cache import Cache
+from tests.server.client import EMPTY, Client, put
+from tests.server.processes import started
+
+PATIENCE = 60
+OPERATIONS = 100_000
+
+
+def resident(pid):
+    """The memory that a process holds, in bytes."""
+    return next(int(line.split()[1]) << 10 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+
+
+def test_a_server_gives_back_what_a_large_commit_needed(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with started("--store", store) as (process, url):
+        client = Client(url)
+        head = client.commit("main", EMPTY, put("first")).body["targetBranch"]["hash"]
+        before = resident(process.pid)
+        for number in range(2):
+            answer = client.commit("main", head, *(put(f"t{number}-{one:06}") for one in range(OPERATIONS)))
+            head = answer.body["targetBranch"]["hash"]
+        end = time.monotonic() + PATIENCE
+        while resident(process.pid) - before > 50 << 20:
+            assert time.monotonic() < end, resident(process.pid) - before
+            time.sleep(0.2)
+        client.close()
+
+
+class Weight:
+    def __init__(self, weight):
+        self._weight = weight
+
+    def weight(self):
+        return self._weight
+
+
+def test_a_load_does_not_take_the_place_of_what_is_cached():
+    cache = Cache(100)
+    cache.put(b"young", Weight(10))
+    cache.put_all({b"%d" % number: Weight(1) for number in range(1000)})
+    assert cache.get(b"young") is not None
+    assert cache.get(b"999") is None
+    cache.put_all({b"a": Weight(5), b"b": Weight(5)})
+    assert cache.get(b"b") is not None
