@@ -17,6 +17,7 @@ from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Planned
 from nessie_cli.server.answering import failure, replied, steps
+from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.exchange import Exchange
@@ -72,7 +73,7 @@ class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
     Limits; the access log; the gate (without one everybody is let in); the TLS context if the
-    server speaks TLS; and the metrics if other processes count as well.
+    server speaks TLS; the metrics if other processes count as well; and the names of the server.
     """
 
     limits: Limits = Limits()
@@ -80,6 +81,7 @@ class Parts(NamedTuple):
     gate: Gate | None = None
     tls: ssl.SSLContext | None = None
     metrics: Metrics | None = None
+    hosts: Hosts = Hosts()
 
 
 class Server:
@@ -93,6 +95,7 @@ class Server:
         self._table = table
         self.limits = parts.limits
         self.gate = parts.gate
+        self._hosts = parts.hosts
         self.tls = parts.tls
         self._log = parts.log
         self._giving_back: asyncio.TimerHandle | None = None
@@ -132,7 +135,7 @@ class Server:
         exchange = Exchange(scope)
         self.metrics.running += 1
         try:
-            if scope["raw_path"].startswith(API) or self.beside is None:
+            if scope["raw_path"].startswith(API) or self.beside is None or self._is_foreign(exchange):
                 await self._answer_api(exchange, receive, send)
             else:
                 await self._answer_beside(exchange, receive, send)
@@ -221,8 +224,17 @@ class Server:
         finally:
             exchange.done(reply.status, size, self.metrics, self._log)
 
+    def _is_foreign(self, exchange: Exchange) -> bool:
+        """Whether a request beside the API is refused as one of a foreign web page; the API then says so."""
+        try:
+            self._hosts.check(exchange.method, exchange.scope["raw_path"], exchange.scope["headers"])
+        except HttpFault:
+            return True
+        return False
+
     async def _reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
         scope = exchange.scope
+        self._hosts.check(exchange.method, scope["raw_path"], headers)
         catalog, callers, admission = self.catalog, None, None
         if self.gate is not None:
             admission = await self.gate.admit(headers)
@@ -234,8 +246,9 @@ class Server:
         if not accepts_json(headers):
             raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
         body = b""
-        if match.route.body:
+        if match.route.body or match.route.writes:
             check_content_type(headers)
+        if match.route.body:
             body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING))
             exchange.received = len(body)
         elif not match.route.writes:

@@ -91,9 +91,12 @@ def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuse a body that is announced as anything but JSON; one that is not announced is taken for JSON."""
+    """Refuse a body that is not announced as JSON. Pages of other sites can send bodies of some other types, and of none."""
     announced = header(headers, b"content-type")
-    if announced and announced != JSON and announced.partition(b";")[0].strip().lower() != JSON:
+    if announced == JSON or announced.partition(b";")[0].strip().lower() == JSON:
+        return
+    has_body = header(headers, b"content-length").strip(b"0 ") or header(headers, b"transfer-encoding")
+    if announced or has_body:
         raise HttpFault(415, "HTTP 415 Unsupported Media Type", _UNSUPPORTED)
 
 

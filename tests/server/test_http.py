@@ -16,6 +16,7 @@ from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 
+CONTENTS = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 KEYS = {"requestedKeys": [{"elements": ["a"]}]}
 
 
@@ -108,9 +109,7 @@ def test_a_body_that_is_too_large_is_refused_announced_or_not():
         client = Client(url)
         answer = client.send("POST", "/api/v2/trees/main/contents", raw=b"x" * 2000)
         assert (answer.status, answer.body["errorCode"]) == (413, "BAD_REQUEST")
-        chunked = (
-            b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + (b"200\r\n" + b"x" * 512 + b"\r\n") * 4
-        )
+        chunked = CONTENTS + b"transfer-encoding: chunked\r\n\r\n" + (b"200\r\n" + b"x" * 512 + b"\r\n") * 4
         assert b" 413 " in _speak(url, chunked)
 
 
@@ -123,7 +122,7 @@ def _speak(url: str, raw: bytes) -> bytes:
 
 def test_a_body_that_never_arrives_is_given_up():
     with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(seconds=0.2)))) as url:
-        answer = _speak(url, b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{")
+        answer = _speak(url, CONTENTS + b"content-length: 10\r\n\r\n{")
         assert b" 408 " in answer
 
 

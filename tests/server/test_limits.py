@@ -22,8 +22,8 @@ from tests.server.serving import serving
 
 PATIENCE = 120
 SLOW = 3.0  # seconds: time enough for a busy machine to send what is sent in time
-CONFIG = b"GET /api/v2/config HTTP/1.1\r\nhost: x\r\n"
-POST = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: x\r\n"
+CONFIG = b"GET /api/v2/config HTTP/1.1\r\nhost: localhost\r\n"
+POST = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def test_a_body_in_pieces_that_are_none_is_refused():
 
 def test_a_first_line_that_is_too_long_is_refused():
     with limited(head=2000) as url, speaking(url) as connection:
-        connection.sendall(b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: x\r\n\r\n")
+        connection.sendall(b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n")
         check(connection, 431, "2000 bytes")
 
 
@@ -186,7 +186,7 @@ def test_who_wishes_for_another_protocol_is_answered_in_this_one(wish, at_once):
     body = json.dumps({"requestedKeys": [{"elements": ["a"]}]}).encode()
     upgrade = f"upgrade: {wish}\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n".encode()
     with limited() as url, speaking(url) as connection:
-        head = POST + upgrade + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+        head = POST + upgrade + b"content-length: %d\r\n\r\n" % len(body)
         connection.sendall(head + body if at_once else head)
         if not at_once:
             connection.sendall(body[:5])
@@ -202,7 +202,7 @@ def test_a_client_that_does_not_read_its_answer_is_given_up():
         # The page is 100 KB; neither side's buffers hold many of them.
         with suppress(ConnectionResetError, BrokenPipeError):
             while True:
-                connection.sendall(b"GET /api/docs HTTP/1.1\r\nhost: x\r\n\r\n")
+                connection.sendall(b"GET /api/docs HTTP/1.1\r\nhost: localhost\r\n\r\n")
 
 
 def faults():

@@ -31,7 +31,8 @@ def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
     path = str(tmp_path / "catalog.sqlite")
     create(path).close()
     body = json.dumps({"commitMeta": {"message": "m"}, "operations": [put("a")]}).encode()
-    head = f"POST /api/v2/trees/main@{EMPTY}/history/commit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    head = f"POST /api/v2/trees/main@{EMPTY}/history/commit HTTP/1.1\r\nhost: localhost\r\n"
+    head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
     with started("--store", path, "--workers", str(workers)) as (process, url):
         blocker = apsw.Connection(path)
         blocker.execute("BEGIN IMMEDIATE")

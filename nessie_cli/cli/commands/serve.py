@@ -17,9 +17,19 @@ EXAMPLES = (
     "nessie serve",
     "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
     "nessie serve --store memory: --access-log",
+    "nessie serve --host 0.0.0.0 --allowed-host nessie,catalog.example.com",
     "nessie serve --tokens tokens --rules rules.toml --open-metrics",
 )
 Insecure = Annotated[bool, typer.Option("--insecure", help="Listen on an address that others reach, though nobody is asked who they are.")]
+AllowedHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Answer under this host name too; repeated, or with commas. Loopback names are always allowed.",
+        show_default=False,
+    ),
+]
 TokenFile = Annotated[
     Path | None, typer.Option("--tokens", metavar="FILE", help="Ask callers for their tokens; `nessie token new` writes FILE.", show_default=False)
 ]
@@ -69,6 +79,7 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 19120,
     insecure: Insecure = False,
+    allowed_host: AllowedHost = None,
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, max=64, help="How many processes answer requests.")] = 1,
     tokens: TokenFile = None,
     jwt_issuer: JwtIssuer = None,
@@ -109,7 +120,7 @@ def serve(
     jwt = jwt_of(jwt_issuer, jwt_audience, jwt_keys, jwt_roles, jwt_name)
     security = Security(named(tokens, env.SERVE_TOKENS), named(rules, env.SERVE_RULES), anonymous, open_metrics, jwt)
     tls = tls_of(named(tls_cert, env.SERVE_TLS_CERT), named(tls_key, env.SERVE_TLS_KEY), named(tls_client_ca, env.SERVE_TLS_CLIENT_CA))
-    settings = Settings(host, port, insecure, workers=workers, security=security, tls=tls)
+    settings = Settings(host, port, insecure, workers=workers, security=security, tls=tls, allowed_hosts=host_names(allowed_host))
     serve(lambda: connect(url), settings, Listeners(started, write, faults=not access_log))
 
 
@@ -137,6 +148,12 @@ def tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -
 
     password = env.variable(env.TLS_KEY_PASSWORD)
     return Tls(certificate, key, client_ca, Secret(password) if password else None)
+
+
+def host_names(given: list[str] | None) -> tuple[str, ...]:
+    """The host names of the option, otherwise those of `NESSIE_ALLOWED_HOSTS`."""
+    texts = given or [env.variable(env.ALLOWED_HOSTS) or ""]
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def named(given: Path | None, variable: str) -> Path | None:

@@ -21,6 +21,7 @@ import uvicorn
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.app import Parts, Server
+from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.call import Catalog
 from nessie_cli.server.extensions import EXTENSIONS
@@ -38,7 +39,7 @@ from nessie_cli.server.table import RouteTable
 
 
 class Settings(NamedTuple):
-    """Where the server listens, how much it takes from its clients, how many processes answer them, and who its clients are."""
+    """Where the server listens, how much it takes from its clients, how many processes answer them, who its clients are, and its names."""
 
     host: str = "127.0.0.1"
     port: int = 19120
@@ -47,6 +48,17 @@ class Settings(NamedTuple):
     workers: int = 1
     security: Security = Security()
     tls: Tls | None = None
+    allowed_hosts: tuple[str, ...] = ()
+
+    @property
+    def hosts(self) -> Hosts:
+        """The names under which the server answers."""
+        if is_loopback(self.host):
+            return Hosts(self.allowed_hosts)
+        # Who has to show a token cannot be impersonated by a page, under whichever name.
+        every = self.security.asks and not self.security.anonymous and not self.allowed_hosts
+        wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
+        return Hosts(self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host), addresses=not self.allowed_hosts, every=every)
 
 
 class Listeners(NamedTuple):
@@ -87,10 +99,11 @@ def _content(repository: Repository) -> tuple[Catalog, RouteTable]:
 
 def check_address(settings: Settings) -> None:
     """Raise `NotAllowed` for an address that others reach where everybody may do everything, unless the settings say that this is meant."""
-    if settings.insecure or settings.security.keeps_strangers_out or is_loopback(settings.host):
+    if settings.insecure or settings.allowed_hosts or settings.security.keeps_strangers_out or is_loopback(settings.host):
         return
     raise NotAllowed(
-        f"{settings.host} is reached by other machines, and nobody would be asked who they are; --tokens asks, --insecure says that this is meant"
+        f"{settings.host} is reached by other machines, and nobody would be asked who they are; --tokens asks, --allowed-host NAME or --insecure"
+        " says that this is meant"
     )
 
 
@@ -132,7 +145,7 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
     gate = open_gate(settings.security, repository)
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
-    return Parts(settings.limits, log, gate, tls=tls)
+    return Parts(settings.limits, log, gate, tls=tls, hosts=settings.hosts)
 
 
 def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:

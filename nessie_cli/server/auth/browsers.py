@@ -1,0 +1,97 @@
+"""What web pages make a visitor's browser send: requests under a name that is not the server's, and changes that another site asks for.
+
+A page can let its own name resolve to the server's address (DNS rebinding) and read the answers as its own; the header `Host` gives it away.
+A page can also send requests to any server without reading the answers; `Sec-Fetch-Site` and `Origin` give it away. Other clients send
+neither of the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.http import Headers
+
+HEALTH = b"/q/health"
+"""The paths that are answered under every name: probes ask by address."""
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITE = frozenset({b"same-origin", b"none"})
+_NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_CODE = "FORBIDDEN"
+
+
+class Hosts:
+    """The names under which a server answers: those of this machine, `names`, and by choice every IP address or every name.
+
+    A page cannot have an address as its name, so addresses are safe from rebinding.
+    """
+
+    def __init__(self, names: Iterable[str] = (), *, addresses: bool = False, every: bool = False) -> None:
+        checked = [_checked(name) for name in names]
+        self._names = frozenset(name for name in checked if not name.startswith("*"))
+        self._endings = tuple(name[1:] for name in checked if name.startswith("*"))
+        self._addresses, self._every = addresses, every
+
+    def check(self, method: str, path: bytes, headers: Headers) -> None:
+        """Raise `HttpFault` for a request under another name, and for a change that another site asks for."""
+        if path.startswith(HEALTH):
+            return
+        hosts = [value for name, value in headers if name == b"host"]
+        if not self._every and not (len(hosts) == 1 and self.allows(_name_of(hosts[0]))):
+            shown = ", ".join(host.decode("latin-1") for host in hosts)
+            raise HttpFault(403, f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one", _CODE)
+        if method not in _SAFE:
+            _check_site(hosts, headers)
+
+    def allows(self, name: str) -> bool:
+        """Whether the server answers under a name, which is in lower case and without a port."""
+        if name == "localhost" or name in self._names or name.endswith(self._endings):
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return self._addresses or address.is_loopback
+
+
+def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
+    sites = [value for name, value in headers if name == b"sec-fetch-site"]
+    origins = [value for name, value in headers if name == b"origin"]
+    if b"null" in origins or not _OWN_SITE.issuperset(sites):
+        raise HttpFault(403, "A page of another site asks for a change", _CODE)
+    # Browsers that tell the site are believed: a proxy may have changed the name.
+    if not sites and any(_netloc(origin) != host.decode("latin-1").lower() for origin in origins for host in hosts or (b"",)):
+        raise HttpFault(403, "A page of another origin asks for a change; a proxy in front has to pass the header Host on", _CODE)
+
+
+def _netloc(origin: bytes) -> str:
+    try:
+        return urlsplit(origin.decode("latin-1").lower()).netloc
+    except ValueError:
+        return ""
+
+
+def _name_of(host: bytes) -> str:
+    """The name in a header `Host`, without the port."""
+    text = host.decode("latin-1").strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0].removesuffix(".")
+
+
+def _checked(name: str) -> str:
+    """An allowed name as it is compared."""
+    plain = name.strip().lower().removesuffix(".")
+    try:
+        return str(ip_address(plain.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        pass
+    if not _NAME.fullmatch(plain):
+        raise InvalidInput(
+            f"--allowed-host {name!r}: must be a host name or address without scheme and port; *.example.com stands for all names below it"
+        )
+    return plain
