@@ -30,13 +30,20 @@ RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="Which run,
 
 
 def runs(call: Invocation, folder: str | None) -> Runs:
-    """The runs that are meant; raises `StoreNotFound` where nothing says where they are."""
+    """The runs that are meant.
+
+    Raises `StoreNotFound` if nothing says where they are, and `NotAllowed` if only an untrusted workspace does: a run
+    names the files to delete.
+    """
     from nessie_cli.gc.run import DEFAULT_FOLDER, Runs
+    from nessie_cli.workspace.trust import TRUSTED
 
     if folder is not None:
         return Runs(Path(folder).absolute())
     if call.workspace is None:
         raise StoreNotFound(NO_RUNS)
+    if call.workspace.trust != TRUSTED:
+        raise call.workspace.refusal("its runs are not used")
     return Runs(call.workspace.folder / DEFAULT_FOLDER)
 
 

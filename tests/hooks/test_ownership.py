@@ -196,3 +196,12 @@ def test_a_workspace_cannot_say_that_it_is_trusted(copied: Nessie, tmp_path: Pat
     (copied.folder / ".nessie" / "config.toml").write_text(f'safe-directories = ["*", "{copied.folder}"]\n')
     assert copied(*WRITES["commit"]).code == 6
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("command", [("gc", "list"), ("gc", "show"), ("gc", "approve"), ("gc", "apply")])
+def test_runs_of_the_garbage_collection_in_a_copied_folder_are_not_used(copied: Nessie, command: tuple[str, ...]) -> None:
+    """A run names the files to delete."""
+    refused = copied(*command)
+    assert (refused.code, "is not trusted, so its runs are not used" in refused.err) == (6, True), refused
+    copied.ok(*trusting(refused))
+    assert copied("gc", "list").code == 0

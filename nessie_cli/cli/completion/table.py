@@ -586,6 +586,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--host",), "-", False, "The address to listen on."),
             (("--port",), "-", False, "The port to listen on; 0 takes a free one."),
             (("--insecure",), "", False, "Listen on an address that others reach, though nobody is asked who they are."),
+            (("--allowed-host",), "-", True, "Answer under this host name too; repeated, or with commas. Loopback names are always allowed."),
             (("--workers",), "-", False, "How many processes answer requests."),
             (("--tokens",), "file", False, "Ask callers for their tokens; `nessie token new` writes FILE."),
             (("--jwt-issuer",), "-", False, "Take the JSON Web Tokens of this issuer, as its claim iss says it."),
