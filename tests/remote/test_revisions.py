@@ -11,7 +11,7 @@ from nessie_cli import connect
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, LogEntry, Namespace, Put, ReferenceType
 from nessie_cli.repository.base import AheadBehind, Repository
-from nessie_cli.repository.remote import revisions
+from nessie_cli.repository.remote import ancestry, revisions, session
 from nessie_cli.repository.remote.ancestry import Ancestry
 from tests.repository.plain_remote import plain
 
@@ -49,16 +49,41 @@ def test_only_the_commits_since_an_ancestor_are_walked(commits: list[str], repos
         assert client.ahead_behind("work", NO_ANCESTOR) == AheadBehind(5, 0, NO_ANCESTOR)
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Clients that remember few commits, and ask for few at once."""
+    for module, name, number in ((session, "MOST_COMMITS", 3), (session, "MOST_HASHES", 3), (ancestry, "MOST_COMMITS", 3), (ancestry, "PAGE", 2)):
+        monkeypatch.setattr(module, name, number)
+    return 3
+
+
+def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
+    small: int, commits: list[str], repository: Repository, client: Repository
+) -> None:
+    repository.create_reference(ReferenceType.BRANCH, "work", commits[1])
+    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    for _ in range(2):
+        assert client.merge_base("work", "main") == commits[1]
+        assert client.ahead_behind("work", "main") == AheadBehind(1, 4, commits[1])
+        assert client.is_ancestor(commits[0], "main")
+        assert not client.is_ancestor(aside, "main")
+        assert [entry.hash for entry in client.log("main", all_parents=True)] == commits[::-1]
+        assert [client.resolve(f"@{hash_}").hash for hash_ in commits] == commits
+    found = client._session  # type: ignore[attr-defined]
+    assert len(found.commits) <= small
+    assert len(found.hashes) <= small
+
+
 def test_a_wrong_clock_hides_no_merge_base(commits: list[str], repository: Repository, server: str) -> None:
     """The server of others gives the commits of a branch times that lie before those of their parents."""
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
     aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
     with plain(f"{server}/api/v2") as client:
-        ancestry = Ancestry(client._session)  # type: ignore[attr-defined]
+        graph = Ancestry(client._session)  # type: ignore[attr-defined]
         for hash_ in (aside, *commits):
-            ancestry.commit(hash_)
-        slow = ancestry.commit(aside)
-        ancestry._commits[aside] = _earlier(slow, timedelta(hours=5))
+            graph.commit(hash_)
+        slow = graph.commit(aside)
+        graph._commits[aside] = _earlier(slow, timedelta(hours=5))
         assert client.merge_base(commits[3], aside) == commits[3]
         assert client.merge_base("main", aside) == commits[3]
         assert client.is_ancestor(commits[3], aside)

@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from nessie_cli.model import NO_ANCESTOR, LogEntry
 from nessie_cli.repository.base import AheadBehind
 from nessie_cli.repository.remote.history import log_page
-from nessie_cli.repository.remote.session import PAGE, Session
+from nessie_cli.repository.remote.known import Known
+from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, Session
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -28,14 +29,17 @@ class Ancestry:
         self._session = session
         self._operations = operations
         # Commits with operations can be large; they are dropped with this object.
-        self._commits: dict[str, LogEntry] = {} if operations else session.commits
+        self._commits: Known[str, LogEntry] = Known(MOST_COMMITS) if operations else session.commits
 
     def commit(self, hash_: str) -> LogEntry:
         """One commit. If it is not cached, a page of its first parents is fetched with it."""
-        if hash_ not in self._commits:
-            for entry in log_page(self._session, hash_, PAGE, operations=self._operations):
+        found = self._commits.get(hash_)
+        if found is None:
+            page = {entry.hash: entry for entry in log_page(self._session, hash_, PAGE, operations=self._operations)}
+            for entry in page.values():
                 self._commits[entry.hash] = entry
-        return self._commits[hash_]
+            found = page[hash_]
+        return found
 
     def first_parents(self, hash_: str) -> Iterator[str]:
         """The hashes from a commit on along first parents, without the empty history."""

@@ -17,7 +17,7 @@ def log(session: Session, start: str, *, operations: bool, more: Query | None = 
         return
     path, query = f"trees/{segment('@' + start)}/history", {"fetch": "ALL" if operations else None, **(more or {})}
     for entry in session.pages(path, "logEntries", query, answers.decode_log_entry, first=first):
-        session.hashes.add(entry.hash)
+        session.named(entry.hash)
         yield _with_operations(entry) if operations else entry
 
 

@@ -55,7 +55,7 @@ def list_all(
     query: Query = {"fetch": "ALL" if metadata else None, "filter": " && ".join(filters) or None}
     for found in session.pages("trees", "references", query, answers.decode_reference):
         if found.type in kinds and found.name.startswith(prefix) and (found.type is not kinds[0] or found.name >= start):
-            session.hashes.add(found.hash)
+            session.named(found.hash)
             yield found
 
 

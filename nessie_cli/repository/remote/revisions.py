@@ -41,7 +41,7 @@ def existing(session: Session, hash_: str) -> str:
         raise InvalidInput(f"{hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
     if len(hash_) < _HASH_DIGITS:
         return _complete(session, hash_)
-    return hash_ if hash_ in session.hashes else _effective(session, f"@{hash_}")
+    return hash_ if hash_ == NO_ANCESTOR or hash_ in session.hashes else _effective(session, f"@{hash_}")
 
 
 def is_hash(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreNotFound
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, RepositoryConfig
 from nessie_cli.repository.context import Context
+from nessie_cli.repository.remote.known import Known
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
 from nessie_cli.wire.decode import decode_instant
@@ -16,6 +17,9 @@ from nessie_cli.wire.extensions import ANNOUNCED
 
 PAGE = 250
 API_VERSION = 2
+MOST_COMMITS = 20_000
+"""Commits that a client remembers. A walk over more asks for some of them again."""
+MOST_HASHES = 100_000
 _ESCAPED_SINCE = (2, 2)
 
 T = TypeVar("T")
@@ -43,13 +47,14 @@ class Session:
         self.transport = transport
         self.context = context
         self.server = _configuration(transport)
-        self.commits: dict[str, LogEntry] = {}
+        self.commits: Known[str, LogEntry] = Known(MOST_COMMITS)
         """Commits without their operations, by hash.
 
         A commit never changes, so an entry stays true.
         """
-        self.hashes: set[str] = {NO_ANCESTOR}
+        self.hashes: Known[str, bool] = Known(MOST_HASHES)
         """Hashes of commits that the server has named."""
+        self.named(NO_ANCESTOR)
 
     @property
     def config(self) -> RepositoryConfig:
@@ -74,8 +79,12 @@ class Session:
     def reference(self, answer: Any, name: str = "reference") -> Reference:
         """The reference of an answer; its hash is known from now on."""
         found = understood(answer, lambda answer: answers.decode_reference(answer[name]), name)
-        self.hashes.add(found.hash)
+        self.named(found.hash)
         return found
+
+    def named(self, hash_: str) -> None:
+        """Note a hash that the server has named."""
+        self.hashes[hash_] = True
 
     def optional(self, ask: Callable[[], T], what: str) -> T:
         """The answer to a request, or an error of one line if the server is too old for it."""
