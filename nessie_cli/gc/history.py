@@ -183,7 +183,8 @@ class History:
 
     def _dead_states(self) -> Iterator[TableState]:
         seen: set[bytes] = set()
-        waiting = [*self.roots.expired.items(), *reversed(self._below)]
+        # The newest moves come first: one walk from there passes most of the others.
+        waiting = [*reversed(self.roots.expired.items()), *reversed(self._below)]
         while waiting:
             start, reference = waiting.pop()
             if (first := bytes.fromhex(start)) in seen or first in self._live:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import pytest
 
@@ -310,6 +311,19 @@ def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
         assert {number for _, _, number in of(states, live=False)} == dead
 
 
+@pytest.mark.parametrize(("late", "more"), [("NONE", {0, 1, 2, 3, 4}), ("P30D", {0, 1, 2, 3, 4}), ("main~2", {3, 4}), ("3", {3, 4}), ("1", set())])
+def test_a_later_root_reaches_as_far_as_its_own_policy_says(catalog, clock, late, more):
+    """Although its HEAD is live already, by a reference whose policy keeps less."""
+    for number in range(6):
+        catalog.write("main", {"t": number})
+    if late == "main~2":
+        late = str(catalog.repository.commit_at(late).meta.commit_time)
+    history = History(catalog.repository, policies("1", [("late", late)], clock.now), moves_since=LATER)
+    assert {number for _, _, number in of(list(history.states()), live=True)} == {5}
+    catalog.branch("late")
+    assert {number for _, _, number in of(list(history.became_live()), live=True)} == more
+
+
 def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalog, clock):
     catalog.write("main", {"t": 1})
     catalog.branch("dev")
@@ -344,6 +358,37 @@ def test_to_look_again_reads_no_more_of_the_reflog_than_what_is_new(catalog, clo
         assert len(list(history.became_live())) == (1 if number else 0)
         catalog.write("main", {"t": 1000 + number})
     assert told.moves < 40
+
+
+@pytest.mark.parametrize("cutoff", ["NONE", "P2D", "30"])
+def test_what_is_held_where_a_history_was_cut_off_is_live(catalog, clock, cutoff):
+    """Servers can forget the oldest commits; what they put is held by all that come after."""
+    for number in range(6):
+        catalog.write("main", {f"t{number}": number})
+
+    class Cut(Counting):
+        def log(self, start: str, **options: bool) -> Iterator[LogEntry]:
+            return islice(super().log(start, **options), 3)
+
+    history = History(Cut(catalog.repository), policies(cutoff, [], clock.now), moves_since=LATER)
+    assert {number for _, _, number in of(list(history.states()), live=True)} == set(range(6))
+
+
+def test_dead_history_that_several_share_is_read_once(catalog, clock):
+    catalog.branch("dev")
+    for number in range(50):
+        catalog.write("dev", {"t": number})
+    for number in range(5):
+        catalog.branch(f"b{number}", "dev")
+        catalog.write(f"b{number}", {"t": 100 + number})
+    for name in ("dev", *(f"b{number}" for number in range(5))):
+        head = catalog.repository.reference(name)
+        catalog.repository.delete_reference(name, expected_hash=head.hash)
+    counting = Counting(catalog.repository)
+    states = list(History(counting, policies("1", [], clock.now), moves_since=LATER).states())
+    assert len(of(states, live=False)) == 55
+    # Where a branch leaves the others a commit is looked at once more.
+    assert counting.read <= 55 + 5
 
 
 def test_positions_along_one_line_cost_one_walk(catalog, clock):

@@ -239,6 +239,19 @@ def test_the_trail_goes_on_behind_a_line_that_was_cut_off(tmp_path):
     assert [(line["event"], line["batch"]) for line in lines] == [("begin", 1), ("begin", 2), ("end", 2)]
 
 
+@pytest.mark.parametrize("length", [*range(2**16 - 3, 2**16 + 3), 2**17 - 1, 2**17, 2**17 + 1])
+def test_a_line_that_was_cut_off_takes_no_whole_line_with_it(tmp_path, length):
+    """However long it is: the end of the trail is read in pieces of 64 KiB."""
+    trail = Trail(tmp_path / "deleted.jsonl")
+    trail.begin(1, TIME, [])
+    trail.end(1, TIME, [])
+    whole = (tmp_path / "deleted.jsonl").read_bytes()
+    (tmp_path / "deleted.jsonl").write_bytes(whole + b"{" + b"x" * (length - 1))
+    trail.begin(2, TIME, [])
+    assert [(entry["event"], entry["batch"]) for entry in trail.entries()] == [("begin", 1), ("end", 1), ("begin", 2)]
+    assert (tmp_path / "deleted.jsonl").read_bytes().startswith(whole)
+
+
 def test_a_killed_process_raises_on_every_further_change(tmp_path):
     with killed_at(1, tmp_path):
         (tmp_path / "a").write_text("")
