@@ -61,18 +61,19 @@ def test_a_namespace_is_not_written_on_a_tag(client):
     assert refused(client.send("DELETE", f"{NAMESPACE}/DETACHED/n")) == (400, "BAD_REQUEST")
 
 
-def test_no_reference_in_a_body_is_called_by_the_alias_of_the_default_branch(client):
+def test_a_reference_is_not_assigned_by_the_alias_of_the_default_branch(client):
     client.commit("main", EMPTY, put("t"))
     head = client.head()
     for method, path in (
         ("PUT", f"/api/v2/trees/main@{head}"),
-        ("POST", "/api/v2/trees?name=new&type=BRANCH"),
         ("PUT", f"/api/v1/trees/branch/main?expectedHash={head}"),
     ):
         answer = client.send(method, path, ASSIGN_TO_ALIAS)
         assert refused(answer) == (404, "REFERENCE_NOT_FOUND"), path
         assert answer.body["message"] == "Named reference '-' not found"
     assert client.head() == head
+    # A creation takes it.
+    assert client.send("POST", "/api/v2/trees?name=new&type=BRANCH", ASSIGN_TO_ALIAS).status == 200
 
 
 def test_a_put_never_changes_the_type_of_a_content(client):

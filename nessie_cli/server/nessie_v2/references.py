@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import AssignReference, CreateReference, DeleteReference
@@ -61,6 +63,9 @@ def create_reference(call: Call) -> Answer:
 def create(call: Call, kind: ReferenceType, name: str, source: ReferenceBody | None) -> Reference:
     """Make a reference at the commit that a body names."""
     check_new(name)
+    if source is not None and source.name == "-":
+        # Only a creation takes the alias of the default branch.
+        source = structs.replace(source, name=call.default_branch)
     created: Reference = call.submit(CreateReference(kind, name, commit_of_body(call, source)))
     return created
 
