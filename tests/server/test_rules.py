@@ -228,6 +228,39 @@ def test_a_diff_shows_what_may_be_read_on_both_sides(server):
     assert [entry["key"]["elements"] for entry in diffs] == [["public", "plan"]]
 
 
+ON_BOTH = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && role == 'half' && ref in ['main', 'hidden']"
+
+
+@pytest.mark.parametrize("right", ["READ_CONTENT_KEY", "READ_ENTITY_VALUE"])
+def test_one_of_the_two_rights_to_a_content_shows_none(server, right):
+    """Who may know the key and not the value, or the other way round, gets no content in logs, diffs and entries."""
+    server.rule(ON_BOTH, f"op == '{right}' && role == 'half'")
+    half = server.as_("hal", "half")
+    for path in ("trees/main/history?fetch=ALL", "trees/main/history?fetch=ALL&filter=true"):
+        log = half.get(f"/api/v2/{path}").body["logEntries"]
+        assert [entry["operations"] or [] for entry in log] == [[], []]
+    assert [entry["operations"] or [] for entry in half.get("/api/v1/trees/tree/main/log?fetch=ALL").body["logEntries"]] == [[], []]
+    for path in (f"v2/trees/@{EMPTY}/diff/main", f"v2/trees/main/diff/@{EMPTY}", "v2/trees/main/diff/hidden", "v1/diffs/main...hidden"):
+        answer = half.get(f"/api/{path}")
+        assert (answer.status, answer.body["diffs"]) == (200, []), path
+    assert half.get("/api/v2/trees/main/entries?content=true").body["entries"] == []
+    known = ["public", "public.t", "secret"] if right == "READ_CONTENT_KEY" else []
+    assert keys(half.get("/api/v2/trees/main/entries")) == known
+    assert half.get("/api/v2/trees/main/contents/public.t").status == (403 if right == "READ_CONTENT_KEY" else 200)
+
+
+@pytest.mark.parametrize("side", ["main", "hidden"])
+def test_a_diff_needs_both_rights_on_each_side(server, side):
+    server.admin.commit("hidden", server.hidden, delete("secret"), put("more"))
+    server.rule(
+        ON_BOTH,
+        f"op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && role == 'half' && ref == '{side}'",
+        "op == 'READ_CONTENT_KEY' && role == 'half'",
+    )
+    found = server.as_("hal", "half").get("/api/v2/trees/main/diff/hidden").body["diffs"]
+    assert [entry["key"]["elements"] for entry in found] == ([["secret"]] if side == "main" else [["more"], ["public", "plan"]])
+
+
 def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
     admin = server.admin
     admin.send("PUT", f"/api/v2/trees/hidden@{server.hidden}", {"type": "BRANCH", "name": "main", "hash": server.main})
