@@ -157,3 +157,24 @@ def test_a_commit_is_told_first_that_its_branch_is_none(client):
     # Where there is a branch, its own faults are told.
     assert client.send("POST", "/api/v2/trees/main/history/commit", body).body["message"] == "Expected hash must be provided."
     assert client.send("POST", f"/api/v2/trees/main@{unknown}/history/commit", body).status == 404
+
+
+OF_HEADERS = [
+    ({}, {}),
+    ({"nessie-commit-message": "said"}, {"message": "said"}),
+    ({"nessie-commit-message": " "}, {}),
+    ({"nessie-commit-authors": "bob, eve"}, {"authors": ["ada", "bob", "eve"]}),
+    ({"nessie-commit-authors": " , "}, {}),
+    ({"nessie-commit-signedoffby": "bob"}, {"allSignedOffBy": ["bob"]}),
+    ({"nessie-commit-property-job": "7"}, {"allProperties": {"job": ["7"]}}),
+    ({"nessie-commit-property-job": ""}, {}),
+]
+
+
+@pytest.mark.parametrize(("headers", "wanted"), OF_HEADERS)
+def test_headers_add_to_the_metadata_of_a_commit(client, headers, wanted):
+    body = {"commitMeta": {"message": "m", "authors": ["ada"]}, "operations": [put("a")]}
+    assert client.send("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers=headers).status == 200
+    found = client.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]
+    plain = {"message": "m", "authors": ["ada"], "allSignedOffBy": [], "allProperties": {}}
+    assert {name: found.get(name, {}) for name in plain} == plain | wanted

@@ -189,6 +189,9 @@ def test_tokens_over_tls(tmp_path, authority, now):
     with started("--store", "memory:", *options) as (_, url):
         assert config_of(url, trusting(authority))[0] == 401
         assert config_of(url, trusting(authority), {"authorization": f"Bearer {token}"})[0] == 200
+    # Nothing is said of tokens that travel unencrypted: the first line is the one with the URL.
+    with started("--store", "memory:", "--host", "0.0.0.0", *options) as (_, url):
+        assert url.startswith("https://0.0.0.0:")
 
 
 def refused(*arguments, env=None):

@@ -1,11 +1,12 @@
 """What a client of v1 is told of a request with several faults: recordings compare no messages, the original's published tests do."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
 from nessie_cli.model.references import NAME_RULE
-from tests.server.client import EMPTY
+from tests.server.client import EMPTY, namespace, put
 
 BRANCH = "/api/v1/trees/branch/main"
 RULE_OF_HASHES = "Hash must consist of the hex representation of 4-32 bytes"
@@ -105,3 +106,38 @@ def test_a_body_with_the_attribute_that_v1_gave_up_is_read_and_its_hash_asked_fo
         body = {"fromRefName": "main", "keepIndividualCommits": verb == "merge", **merged}
         assert "expectedHash: must not be null" in refusal(client, "POST", f"{BRANCH}/{verb}", body)
         assert f"only support {rule} now" in refusal(client, "POST", f"{BRANCH}/{verb}?expectedHash={EMPTY}", body)
+
+
+@pytest.mark.parametrize("query", ["", "&filter=true"])
+def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer_ones(client, query):
+    client.commit(
+        "main",
+        EMPTY,
+        put("a", content=namespace("a")),
+        put("a", "b", content=namespace("a", "b")),
+        put("a", "b", "t"),
+        put("a", "b", "u"),
+        put("a", "t"),
+        put("a", "v", content=namespace("a", "v")),
+        put("z"),
+    )
+
+    def found(depth, more=""):
+        entries = client.get(f"/api/v1/trees/tree/main/entries?namespaceDepth={depth}{query}{more}").body["entries"]
+        return [(".".join(entry["name"]["elements"]), entry["type"]) for entry in entries]
+
+    whole = found(0)
+    assert whole == found(-1)
+    assert [name for name, _ in whole] == ["a", "a.b", "a.b.t", "a.b.u", "a.t", "a.v", "z"]
+    assert found(1) == [("a", "NAMESPACE"), ("z", "ICEBERG_TABLE")]
+    assert found(2) == [("a.b", "NAMESPACE"), ("a.t", "ICEBERG_TABLE"), ("a.v", "NAMESPACE")]
+    assert found(3) == [("a.b.t", "ICEBERG_TABLE"), ("a.b.u", "ICEBERG_TABLE")]
+    assert found(4) == []
+    assert found(2, "&maxRecords=2") == found(2)[:2]
+
+
+def test_a_namespace_is_told_once_and_by_the_first_entry_that_passes(client):
+    client.commit("main", EMPTY, put("a", content=namespace("a")), *(put("a", name) for name in "bcd"), put("e"))
+    for condition, wanted in (("entry.name in ['b', 'd']", ["a"]), ("entry.name in ['d', 'e']", ["a", "e"]), ("entry.name == 'x'", [])):
+        answer = client.get(f"/api/v1/trees/tree/main/entries?namespaceDepth=1&filter={quote(condition)}")
+        assert [entry["name"]["elements"][0] for entry in answer.body["entries"]] == wanted
