@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.json.lake import BEGIN, MINUTE, Lakes, placeholders
-from tests.transcripts.conftest import Nessie, Outcome, Server
+from tests.transcripts.conftest import Nessie, Outcome, Server, recorded
 
 FOLDER = Path(__file__).with_name("golden")
 HAPPENS = "happens/"
@@ -70,6 +70,7 @@ class Runner:
         home.mkdir(parents=True)
         names = dict(self._lakes.put(case.folder, work))
         nessie = Nessie(work, home, self._server)
+        recorded(nessie)
         known = placeholders(work)
         for line in case.given:
             nessie.ok(*filled(line, known))

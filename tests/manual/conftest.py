@@ -81,6 +81,7 @@ def place(world, tmp_path, server):
 def warehouse(nothing):
     """One table, in a file of this machine, as not all of `place` are; a run of the garbage collection has been planned."""
     heap.planned(nothing.folder)
+    processes.recorded(nothing)
     return nothing
 
 
@@ -88,6 +89,7 @@ def warehouse(nothing):
 def begun(nothing):
     """As `warehouse`, with a run that was stopped while it was marked."""
     heap.begun(nothing.folder)
+    processes.recorded(nothing)
     return nothing
 
 

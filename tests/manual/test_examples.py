@@ -174,7 +174,7 @@ def test_a_server_of_an_example_starts_and_ends(example, place):
         first = process.stdout.readline()
         process.terminate()
         rest = process.stdout.read()
-    assert "http://127.0.0.1:" in first, (first, rest)
+    assert re.search(r"http://(127\.0\.0\.1|0\.0\.0\.0):\d+/api/v2", first), (first, rest)
     assert process.returncode == 0, (first, rest)
 
 
