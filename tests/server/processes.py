@@ -28,6 +28,9 @@ def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[st
             assert named["first"] in line, line
             line = process.stderr.readline()
         found = re.search(r"https?://\S+?:\d+", line)
+        if found is None:
+            # It may serve all the same, and never end by itself.
+            process.kill()
         assert found, line + process.stderr.read()
         yield process, found[0]
     finally:

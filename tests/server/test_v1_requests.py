@@ -141,3 +141,17 @@ def test_a_namespace_is_told_once_and_by_the_first_entry_that_passes(client):
     for condition, wanted in (("entry.name in ['b', 'd']", ["a"]), ("entry.name in ['d', 'e']", ["a", "e"]), ("entry.name == 'x'", [])):
         answer = client.get(f"/api/v1/trees/tree/main/entries?namespaceDepth=1&filter={quote(condition)}")
         assert [entry["name"]["elements"][0] for entry in answer.body["entries"]] == wanted
+
+
+def test_a_namespace_that_is_not_there_is_not_found(client):
+    client.commit("main", EMPTY, put("a", content=namespace("a")), put("a", "b", content=namespace("a", "b")), put("a", "b", "t"))
+    head = client.head()
+    for name, status in (("a", 200), ("a.b", 200), ("a.b.t", 404), ("nosuch", 404), ("a.nosuch", 404), ("a.b.t.x", 404), ("a.bb", 404)):
+        answer = client.get(f"/api/v1/namespaces/namespace/main/{name}")
+        assert answer.status == status, name
+        assert status == 200 or answer.body["errorCode"] == "NAMESPACE_NOT_FOUND"
+        if status == 404 and name != "a.b.t":
+            assert client.send("DELETE", f"/api/v1/namespaces/namespace/main/{name}").status == 404
+            changed = client.send("POST", f"/api/v1/namespaces/namespace/main/{name}", {"propertyUpdates": {"x": "y"}})
+            assert (changed.status, changed.body["errorCode"]) == (404, "NAMESPACE_NOT_FOUND"), name
+    assert client.head() == head
