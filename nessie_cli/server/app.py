@@ -44,6 +44,7 @@ from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import Match, RouteTable
+from nessie_cli.wire.extensions import HEADER
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -63,6 +64,7 @@ GIVEN_BACK_AFTER = 1.0
 UNPACKERS = 1
 """Threads that read large bodies, and unpack compressed ones: those wait for each other, and nobody else for them."""
 
+_OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
 _NO_CONTENT = 204
 _OK = 200
@@ -273,15 +275,15 @@ class Server:
         """The answer of a request without a body that reads; `seen` is the catalog as the caller meets it, and who else meets it so."""
         scope = exchange.scope
         catalog, callers = seen
-        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
         wanted: Hashable = None
         version = None
         if match.route.lasts:
             version = self._answers.version() if self._versions is None else await self._versions.ask()
         if version is not None:
-            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), call.is_ours, callers)
+            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), _OURS in dict(headers), callers)
             if (known := self._answers.find(wanted, version)) is not None:
                 return known
+        call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
         reply = await self._in_steps(exchange, match, call, headers)
         if wanted is not None and reply.status == _OK and reply.pieces is None and match.route.takes(call.parameters):
             self._answers.keep(wanted, version, reply, len(scope["raw_path"]) + len(scope["query_string"]))

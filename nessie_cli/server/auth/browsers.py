@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -22,6 +23,9 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 _NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _CODE = "FORBIDDEN"
+_LONGEST = 300
+"""Characters of a host name with its port, brackets and a dot at its end; DNS allows 253 for the name."""
+_REMEMBERED = 256
 
 
 class Hosts:
@@ -35,14 +39,15 @@ class Hosts:
         self._names = frozenset(name for name in checked if not name.startswith("*"))
         self._endings = tuple(name[1:] for name in checked if name.startswith("*"))
         self._addresses, self._every = addresses, every
+        self._allows = lru_cache(_REMEMBERED)(self.allows)
 
     def check(self, method: str, path: bytes, headers: Headers) -> None:
         """Raise `HttpFault` for a request under another name, and for a change that another site asks for."""
         if path.startswith(HEALTH):
             return
         hosts = [value for name, value in headers if name == b"host"]
-        if not self._every and not (len(hosts) == 1 and self.allows(_name_of(hosts[0]))):
-            shown = ", ".join(host.decode("latin-1") for host in hosts)
+        if not self._every and not (len(hosts) == 1 and len(hosts[0]) <= _LONGEST and self._allows(_name_of(hosts[0]))):
+            shown = ", ".join(host.decode("latin-1")[:_LONGEST] for host in hosts)
             raise HttpFault(403, f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one", _CODE)
         if method not in _SAFE:
             _check_site(hosts, headers)
