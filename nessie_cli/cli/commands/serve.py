@@ -17,7 +17,7 @@ EXAMPLES = (
     "nessie serve",
     "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
     "nessie serve --store memory: --access-log",
-    "nessie serve --host 0.0.0.0 --allowed-host nessie,catalog.example.com",
+    "nessie serve --allowed-host catalog.example.com",
     "nessie serve --tokens tokens --rules rules.toml --open-metrics",
 )
 Insecure = Annotated[bool, typer.Option("--insecure", help="Listen on an address that others reach, though nobody is asked who they are.")]
