@@ -39,7 +39,12 @@ KNOWN = (
     Known("store", (Scope.WORKSPACE,), "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
     Known("author", _BOTH, "The author of commits where none is named."),
     Known("alias.*", _BOTH, "A command of your own: the words that it stands for."),
-    Known("safe-directories", (Scope.USER,), "Folders whose workspaces are trusted, whoever owns them; /* at the end means all below.", ":"),
+    Known(
+        "safe-directories",
+        (Scope.USER,),
+        "Folders whose workspaces are trusted regardless of their owner. A trailing /* includes all folders below.",
+        ":",
+    ),
     Known("trusted-endpoints", (Scope.USER,), "Servers that may get credentials if a workspace names them: scheme://host[:port].", " "),
     Known("allow-http", (Scope.USER,), "Servers that may get credentials without TLS: host or host:port; true for all.", " "),
     Known("default-profile", (Scope.USER,), "The profile that is used where nothing nearer names a store."),

@@ -1,9 +1,9 @@
 """Whether the files of a workspace are the user's word: a decision over facts, without I/O.
 
-A workspace is data from somebody else until the user says otherwise:
+A workspace is untrusted data until the user trusts it:
 
 * `FOREIGN`: another user owns it. Nothing in it is used.
-* `OWN`: it belongs to this user, who may have copied or cloned it from somebody else. It is used as data: the current
+* `OWN`: it belongs to this user, who may have copied or cloned it from another user. It is used as data: the current
   reference, the batch, a store inside its folder. It starts no program and names no file elsewhere.
 * `TRUSTED`: the user made it with `nessie init`, or named it in `safe-directories`.
 
