@@ -39,7 +39,7 @@ STAGING = "Stage"
 READING = "Read"
 SETTINGS = "Settings"
 COLLECTING = "Collect"
-UPKEEP = "Upkeep"
+MAINTENANCE = "Maintenance"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
@@ -127,13 +127,13 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 STORE_COMMANDS: Mapping[str, CommandEntry] = {
-    "backup": CommandEntry("store_backup", "store_backup", "Write one consistent state of the store to a new SQLite file.", UPKEEP),
-    "load": CommandEntry("store_load", "store_load", "Load a backup, or any SQLite store, into an empty store.", UPKEEP),
+    "backup": CommandEntry("store_backup", "store_backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
+    "load": CommandEntry("store_load", "store_load", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
     "maintain": CommandEntry(
         "store_maintain",
         "store_maintain",
         "Delete unreachable objects, expired reflog entries and request ids.",
-        UPKEEP,
+        MAINTENANCE,
     ),
 }
 

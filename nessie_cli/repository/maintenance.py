@@ -17,8 +17,8 @@ from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
 from nessie_cli.repository.expiry import Expiry
-from nessie_cli.repository.reading import batched
-from nessie_cli.store.base import Store, Upkeep
+from nessie_cli.repository.reading import batched, moves
+from nessie_cli.store.base import Maintenance, Store
 from nessie_cli.store.records import ListedObject, ReflogRow
 
 GRACE = timedelta(days=1)
@@ -41,29 +41,29 @@ def maintain(
     progress: Progress | None = None,
 ) -> MaintenanceReport:
     """Maintains a store beside its readers and writers, see `Repository.maintain`. `now` is in microseconds since 1970."""
-    with store.upkeep() as upkeep:
-        before = upkeep.size()
+    with store.maintenance() as maintenance:
+        before = maintenance.size()
         moves_before = now - _micros(expiry.moves)
-        expired = upkeep.expire(moves_before, now - _micros(expiry.requests), dry_run=dry_run)
-        sweep = _Sweep(store, upkeep, (now - _micros(grace)) // 10**6, progress)
+        expired = maintenance.expire(moves_before, now - _micros(expiry.requests), dry_run=dry_run)
+        sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
         sweep.mark(moves_before)
         garbage = sweep.garbage()
         reclaimed = {kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found)) for kind, found in garbage.items()}
         if not dry_run:
             sweep.delete(garbage)
-            upkeep.compact(full=full)
-        after = upkeep.size()
+            maintenance.compact(full=full)
+        after = maintenance.size()
     return MaintenanceReport(expired.moves, expired.requests, reclaimed, sweep.kept, before.total, after.total, after.free, dry_run)
 
 
 class _Sweep:
     """Marks what stays and deletes the rest."""
 
-    def __init__(self, store: Store, upkeep: Upkeep, written_before: int, progress: Progress | None) -> None:
+    def __init__(self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None) -> None:
         self._store = store
-        self._upkeep = upkeep
+        self._upkeep = maintenance
         self._written_before = written_before
-        self._since = upkeep.last_move()
+        self._since = maintenance.last_move()
         total = store.count()
         self._reachable = Reachable(store.get, None if progress is None else lambda reached: progress(min(reached, total), total))
         self.kept = 0
@@ -71,9 +71,9 @@ class _Sweep:
     def mark(self, moves_before: int) -> None:
         """Marks what references, moves not before this time, and young objects need."""
         self._reachable.add(Kind.COMMIT, [reference.target for reference in self._store.references()])
-        for moves in batched(row for row in _moves(self._store, 0) if row.move.time >= moves_before):
-            self._reach(moves)
-        # The newest object stays in any case, see `Upkeep.delete`.
+        for some in batched(row for row in moves(self._store) if row.move.time >= moves_before):
+            self._reach(some)
+        # The newest object stays in any case, see `Maintenance.delete`.
         newest: ListedObject | None = None
         young: defaultdict[Kind, list[Id]] = defaultdict(list)
         for listed in self._upkeep.objects():
@@ -85,8 +85,8 @@ class _Sweep:
         for kind, ids in young.items():
             self._reachable.add(kind, ids)
 
-    def _reach(self, moves: Iterable[ReflogRow]) -> None:
-        ends = [end for row in moves for end in (row.move.before, row.move.after)]
+    def _reach(self, rows: Iterable[ReflogRow]) -> None:
+        ends = [end for row in rows for end in (row.move.before, row.move.after)]
         self._reachable.add(Kind.COMMIT, [end for end in ends if end is not None])
 
     def garbage(self) -> dict[Kind, list[ListedObject]]:
@@ -110,25 +110,14 @@ class _Sweep:
         for found in garbage.values():
             for batch in batched(found, _BATCH):
                 # Most of what has become reachable since is marked here, so that writers wait for little.
-                self._reach(_moves(self._store, self._since))
+                self._reach(moves(self._store, since=self._since))
                 self._upkeep.delete([listed.id for listed in batch], self._written_before, self._since, self._reached)
 
-    def _reached(self, moves: Sequence[ReflogRow]) -> Container[Id]:
-        self._reach(moves)
-        if moves:
-            self._since = moves[0].number
+    def _reached(self, rows: Sequence[ReflogRow]) -> Container[Id]:
+        self._reach(rows)
+        if rows:
+            self._since = rows[0].number
         return self._reachable
-
-
-def _moves(store: Store, since: int) -> Iterator[ReflogRow]:
-    """The moves numbered above `since`, newest first."""
-    before: int | None = None
-    while rows := store.reflog(before=before, limit=_BATCH):
-        for row in rows:
-            if row.number <= since:
-                return
-            yield row
-        before = rows[-1].number
 
 
 def _micros(duration: timedelta) -> int:

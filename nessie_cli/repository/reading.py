@@ -168,16 +168,22 @@ def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
 
 
 def reflog(objects: Objects, store: View, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:
-    """Moves of one reference or of all, newest first."""
-    before = None
-    while limit is None or limit > 0:
-        rows = store.reflog(name, before, min(limit or BATCH, BATCH))
+    """Returns the moves of one reference or of all, newest first."""
+    rows = moves(store, name, batch=BATCH if limit is None else min(limit, BATCH))
+    return (_reflog_entry(objects, row) for row in islice(rows, limit))
+
+
+def moves(view: View, name: str | None = None, *, since: int | None = None, batch: int = BATCH) -> Iterator[ReflogRow]:
+    """Returns the rows of the reflog numbered above `since`, newest first, `batch` rows per round trip."""
+    before: int | None = None
+    while rows := view.reflog(name, before, batch):
         for row in rows:
-            yield _reflog_entry(objects, row)
-        if len(rows) < min(limit or BATCH, BATCH):
+            if since is not None and row.number <= since:
+                return
+            yield row
+        if len(rows) < batch:
             return
         before = rows[-1].number
-        limit = limit - len(rows) if limit is not None else None
 
 
 def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:

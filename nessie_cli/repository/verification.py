@@ -14,11 +14,10 @@ from nessie_cli.kernel.forms import Id, Kind
 from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress
+from nessie_cli.repository.reading import moves
 from nessie_cli.store.base import Dump, Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
 
-_PAGE = 1000
-"""Moves that are read at a time."""
 _TRIES = 1000
 """Times that a reference is read again while others move it."""
 
@@ -97,11 +96,8 @@ def verify_references(view: View) -> None:
 
 def _newest_moves(view: View) -> dict[str, Id | None]:
     found: dict[str, Id | None] = {}
-    before: int | None = None
-    while rows := view.reflog(before=before, limit=_PAGE):
-        for row in rows:
-            found.setdefault(row.move.name, row.move.after)
-        before = rows[-1].number
+    for row in moves(view):
+        found.setdefault(row.move.name, row.move.after)
     return found
 
 

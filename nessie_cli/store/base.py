@@ -119,8 +119,8 @@ class Store(View, Protocol):
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Stores objects that no reference needs yet (a large load). An existing one is only marked as young again."""
 
-    def upkeep(self) -> AbstractContextManager[Upkeep]:
-        """Opens what reclaims space, see `Upkeep`."""
+    def maintenance(self) -> AbstractContextManager[Maintenance]:
+        """Opens the maintenance of this store: expiry, deletion of objects, compaction."""
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
         """Returns every object (of a kind), for checking and cleaning."""
@@ -192,8 +192,8 @@ Reached = Callable[[Sequence[ReflogRow]], Container[bytes]]
 """Given the moves since the mark, newest first, returns the ids that must stay. It may read the store."""
 
 
-class Upkeep(Protocol):
-    """Upkeep of one store, safe beside readers and writers of any process.
+class Maintenance(Protocol):
+    """Maintenance of one store, safe beside readers and writers of any process.
 
     Errors: `StoreUnavailable`; `DamagedObject` if the store itself is damaged.
     """

@@ -224,28 +224,28 @@ class MemoryStore:
             del waiting[0]
         return None
 
-    # -- upkeep --
+    # -- maintenance --
 
-    def upkeep(self) -> AbstractContextManager[MemoryStore]:
+    def maintenance(self) -> AbstractContextManager[MemoryStore]:
         """See `Store`."""
         return nullcontext(self)
 
     def last_move(self) -> int:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         return self._reflog[-1].number if self._reflog else 0
 
     def size(self) -> StoreSize:
-        """See `Upkeep`. Counts only the bytes of objects."""
+        """See `Maintenance`. Counts only the bytes of objects."""
         return StoreSize(sum(one.size for one in self.objects()), 0)
 
     def objects(self) -> Iterator[ListedObject]:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         with self._lock:
             objects = list(enumerate(self._objects.items()))
         return (ListedObject(id_, kind, number, written, len(data)) for number, (id_, (kind, written, data)) in reversed(objects))
 
     def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         with self._lock:
             kept = reached([row for row in reversed(self._reflog) if row.number > since])
             found = [id_ for id_ in ids if id_ in self._objects and self._objects[id_][1] < written_before and id_ not in kept]
@@ -258,7 +258,7 @@ class MemoryStore:
             return Deleted(len(found), size)
 
     def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         with self._lock:
             moves = {row.number for row in self._reflog[:-1] if row.move.time < moves_before}
             requests = [one.id for one in self._requests.values() if one.time < requests_before]
@@ -269,7 +269,7 @@ class MemoryStore:
             return Expired(len(moves), len(requests))
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Upkeep`. Nothing is left to do."""
+        """See `Maintenance`. Nothing is left to do."""
 
     # -- the whole --
 

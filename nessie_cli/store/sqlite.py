@@ -47,7 +47,7 @@ from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, file_of,
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
-    from nessie_cli.store.sqlite_upkeep import SQLiteUpkeep
+    from nessie_cli.store.sqlite_maintenance import SQLiteMaintenance
     from nessie_cli.store.sqlite_watch import Watch
 
 _T = TypeVar("_T")
@@ -196,11 +196,11 @@ class SQLiteStore:
             with self._transaction() as cursor:
                 put(cursor, rows, batch)
 
-    def upkeep(self) -> AbstractContextManager[SQLiteUpkeep]:
+    def maintenance(self) -> AbstractContextManager[SQLiteMaintenance]:
         """See `Store`, and `REFRESH_AFTER` for the grace period that deleting objects needs."""
-        from nessie_cli.store.sqlite_upkeep import open_upkeep
+        from nessie_cli.store.sqlite_maintenance import open_maintenance
 
-        return open_upkeep(self._path, self._patience)
+        return open_maintenance(self._path, self._patience)
 
     # -- references, reflog, settings, requests --
 

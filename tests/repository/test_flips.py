@@ -16,7 +16,7 @@ import pytest
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
-from tests.repository.vocabulary import NS, Catalog, key, put, table
+from tests.repository.vocabulary import Catalog, key, put, table, tell
 from tests.store.raw import raw
 
 FLIPS = int(os.environ.get("NESSIE_TEST_FLIPS", "160"))
@@ -44,13 +44,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flips") / "sound.sqlite"
     with create(str(path), who="ann") as repository:
         catalog = Catalog(repository)
-        catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
-        catalog.branch("dev")
-        catalog.write("dev", {"n.a": 3, "c": 1})
-        catalog.write("main", {"b": None})
-        catalog.merge("dev")
-        catalog.tag("v1")
-        catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
+        tell(catalog)
         for n in range(12):
             catalog.commit("main", put("t077", table(1000 + n, catalog.id("main", "t077"))), request_id=f"request {n}")
             catalog.branch(f"topic/{n}")

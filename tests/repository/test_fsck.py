@@ -19,7 +19,7 @@ from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Done, Move, StoredObject
 from nessie_cli.store.sqlite_rows import with_check
-from tests.repository.vocabulary import NS, Catalog, key, put, table
+from tests.repository.vocabulary import Catalog, key, tell
 from tests.store.samples import a_write, write
 
 
@@ -29,15 +29,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fsck") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
-        catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
-        catalog.branch("dev")
-        catalog.write("dev", {"n.a": 3, "c": 1})
-        catalog.write("main", {"b": None})
-        catalog.merge("dev")
-        catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
+        tell(catalog)
         for n in range(5):
             catalog.write("main", {"t077": 1000 + n})
-        catalog.tag("v1")
         assert list(repository.check()) == []
     assert not path.with_name("sound.sqlite-wal").exists()
     return path

@@ -18,7 +18,7 @@ from nessie_cli.repository.verification import verify_references
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import StoredReference
-from tests.repository.vocabulary import NS, Catalog, put, table
+from tests.repository.vocabulary import Catalog, tell
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +27,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("verification") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
-        catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
-        catalog.branch("dev")
-        catalog.write("dev", {"n.a": 3, "c": 1})
-        catalog.write("main", {"b": None})
-        catalog.merge("dev")
-        catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
-        catalog.tag("v1")
+        tell(catalog)
         for name in ("gone", "old"):
             catalog.branch(name)
         repository.delete_reference("gone", expected_hash=catalog.head("gone"))

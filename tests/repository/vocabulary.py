@@ -181,4 +181,15 @@ class Catalog:
         return references, len(list(self.repository.reflog())), tuple(self.hashes(name) == [] for _, name, _ in references)
 
 
+def tell(catalog: Catalog) -> None:
+    """A short history of everything: values, small and large trees, a merge, a long list of operations, a tag."""
+    catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
+    catalog.branch("dev")
+    catalog.write("dev", {"n.a": 3, "c": 1})
+    catalog.write("main", {"b": None})
+    catalog.merge("dev")
+    catalog.commit("main", *(put(f"t{n:03}", table(n)) for n in range(150)))
+    catalog.tag("v1")
+
+
 EMPTY = NO_ANCESTOR

@@ -13,7 +13,7 @@ from nessie_cli.store.records import Basis, Done, Settings, Stale, StoredObject
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract
-from tests.store.contract_upkeep import UpkeepContract
+from tests.store.contract_maintenance import MaintenanceContract
 from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
 
 HOUR = 3600
@@ -23,7 +23,7 @@ class Boom(Exception):
     """Thrown into a call."""
 
 
-class StoreContract(CommitContract, ConcurrencyContract, DumpContract, UpkeepContract):
+class StoreContract(CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract):
     """Inherit, and override `make_store`. A store that differs in what the interface leaves open says so here."""
 
     keeps_nul: ClassVar[bool] = True

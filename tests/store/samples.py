@@ -73,5 +73,5 @@ def stale(name: str, current: StoredReference | None) -> Stale:
 
 def delete(store: Store, ids: Sequence[bytes], written_before: int) -> int:
     """Delete objects that no move has reached; returns how many were deleted."""
-    with store.upkeep() as upkeep:
-        return upkeep.delete(ids, written_before, upkeep.last_move(), lambda _: ()).objects
+    with store.maintenance() as maintenance:
+        return maintenance.delete(ids, written_before, maintenance.last_move(), lambda _: ()).objects

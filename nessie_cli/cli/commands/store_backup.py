@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.upkeep import copy_document, local_store_url, summary
+from nessie_cli.cli.store_copies import local_store_url, report_copy
 
 EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.backup --json")
 
@@ -27,7 +27,4 @@ def store_backup(
 
     with progress_of(call, "backing up") as progress:
         counts = back_up(url, path, progress)
-    if call.wants_json:
-        call.answer(copy_document(url, path, counts))
-    else:
-        call.say(f"backed up {url} to {path}: {summary(counts)}")
+    report_copy(call, f"backed up {url} to {path}", url, path, counts)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.upkeep import copy_document, local_store_url, summary
+from nessie_cli.cli.store_copies import local_store_url, report_copy
 
 EXAMPLES = (
     "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite",
@@ -20,8 +20,8 @@ def store_load(
 ) -> None:
     """Load a backup, or any SQLite store, into an empty store.
 
-    The store, SQLite or --store postgresql://user@host/database, is created if it does not exist. One that
-    `nessie init` created and nobody has used is empty. All hashes stay equal. Either everything is loaded or nothing.
+    The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store without commits, as
+    `nessie init` creates it, counts as empty. All hashes stay equal. Either everything is loaded or nothing.
     """
     call = Invocation.of(ctx)
     url, path = local_store_url(call), str(Path(file).absolute())
@@ -30,7 +30,4 @@ def store_load(
 
     with progress_of(call, "loading") as progress:
         counts = load_backup(path, url, progress)
-    if call.wants_json:
-        call.answer(copy_document(url, path, counts))
-    else:
-        call.say(f"loaded {path} into {url}: {summary(counts)}")
+    report_copy(call, f"loaded {path} into {url}", url, path, counts)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.upkeep import counted
+from nessie_cli.cli.store_copies import counted
 from nessie_cli.model import MaintenanceReport
 from nessie_cli.wire.facts import maintenance
 

@@ -21,6 +21,7 @@ from nessie_cli.store.postgres.commit import REFRESH_AFTER, Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
+from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
 from nessie_cli.store.postgres.rows import (
@@ -35,7 +36,6 @@ from nessie_cli.store.postgres.rows import (
     unpack_objects,
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
-from nessie_cli.store.postgres.upkeep import PostgresUpkeep
 from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
 
 if TYPE_CHECKING:
@@ -236,9 +236,9 @@ class PostgresStore:
         else:
             self._retried(lambda connection: _load(connection, rows, times))
 
-    def upkeep(self) -> AbstractContextManager[PostgresUpkeep]:
+    def maintenance(self) -> AbstractContextManager[PostgresMaintenance]:
         """See `Store`. The grace period for objects must be longer than `REFRESH_AFTER`."""
-        return nullcontext(PostgresUpkeep(self._pool))
+        return nullcontext(PostgresMaintenance(self._pool))
 
     # -- references, reflog, settings, requests --
 

@@ -1,4 +1,4 @@
-"""Upkeep of a store in PostgreSQL.
+"""Maintenance of a store in PostgreSQL.
 
 A deletion locks the table of references against moves first, and commits lock their references
 before they touch objects. So the two wait for each other, but never in a circle.
@@ -55,25 +55,25 @@ _DELETE_REQUESTS = """DELETE FROM requests WHERE id IN (
 _TABLES: LiteralString = "objects, index_entries, refs, reflog, requests, settings, store"
 
 
-class PostgresUpkeep:
-    """See `Upkeep`. Tombstones expire with the request ids."""
+class PostgresMaintenance:
+    """See `Maintenance`. Tombstones expire with the request ids."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     def size(self) -> StoreSize:
-        """See `Upkeep`. Includes indexes; free space is not known."""
+        """See `Maintenance`. Includes indexes; free space is not known."""
         return StoreSize(self._rows(_SIZE, (self._pool.location.schema,))[0][0])
 
     def objects(self) -> Iterator[ListedObject]:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         last = (_LAST_KIND, _LAST)
         while rows := self._rows(_LIST, (*last, _BATCH)):
             yield from (ListedObject(*row) for row in rows)
             last = rows[-1][1:3]
 
     def last_move(self) -> int:
-        """See `Upkeep`. Waits for the commits that are under way."""
+        """See `Maintenance`. Waits for the commits that are under way."""
 
         def read(connection: Connection) -> int:
             with connection.transaction():
@@ -83,7 +83,7 @@ class PostgresUpkeep:
         return self._write(read)
 
     def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
 
         def delete(connection: Connection) -> Deleted:
             with connection.transaction():
@@ -96,7 +96,7 @@ class PostgresUpkeep:
         return self._write(delete)
 
     def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         if dry_run:
             return Expired(self._count(_COUNT_MOVES, moves_before), self._count(_COUNT_REQUESTS, requests_before))
         return Expired(self._delete_rows(_DELETE_MOVES, moves_before), self._delete_rows(_DELETE_REQUESTS, requests_before))
@@ -111,7 +111,7 @@ class PostgresUpkeep:
         return count
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Upkeep`: VACUUM, which PostgreSQL also does by itself in time. `full` locks each table meanwhile."""
+        """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time. `full` locks each table meanwhile."""
         options: LiteralString = "FULL, ANALYZE" if full else "ANALYZE"
         self._write(lambda connection: connection.execute(f"VACUUM ({options}) {_TABLES}", prepare=False))
 

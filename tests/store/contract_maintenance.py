@@ -1,4 +1,4 @@
-"""The part of the store contract about upkeep: age, deletion, expiry."""
+"""The part of the store contract about maintenance: age, deletion, expiry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIME = 1_700_000_000_000_001
 """When the moves and requests of samples happen, in microseconds."""
 
 
-class UpkeepContract:
+class MaintenanceContract:
     """Inherited by `StoreContract`."""
 
     # -- age --
@@ -49,8 +49,8 @@ class UpkeepContract:
         for _ in range(2):
             assert [id_ for _, id_ in store.find_indexed(b"e", None, 9)] == [id_of("2")]
             assert list(store.scan_index()) == [(b"e", id_of("2"))]
-            with store.upkeep() as upkeep:
-                upkeep.compact()
+            with store.maintenance() as maintenance:
+                maintenance.compact()
 
     @pytest.mark.parametrize("again", ["put", "write"])
     def test_an_old_object_that_is_written_again_is_young(self, store: Store, clock: Clock, again: str) -> None:
@@ -69,9 +69,9 @@ class UpkeepContract:
         for n in range(6):
             clock.now += 1
             store.put([an_object(str(n), (COMMIT, VALUE)[n % 2], 100 * n)])
-        with store.upkeep() as upkeep:
-            listed = list(upkeep.objects())
-            assert upkeep.size().total > 0
+        with store.maintenance() as maintenance:
+            listed = list(maintenance.objects())
+            assert maintenance.size().total > 0
         assert [one.id for one in listed if one.kind == COMMIT] == [id_of("4"), id_of("2"), id_of("0")]
         assert [one.id for one in listed if one.kind == VALUE] == [id_of("5"), id_of("3"), id_of("1")]
         assert {one.id: clock.now - one.written for one in listed} == {id_of(str(n)): 5 - n for n in range(6)}
@@ -79,8 +79,8 @@ class UpkeepContract:
 
     def test_many_objects_are_listed_once(self, store: Store) -> None:
         store.put(an_object(str(n), (VALUE, NODE)[n % 2]) for n in range(11_000))
-        with store.upkeep() as upkeep:
-            assert len({one.id for one in upkeep.objects()}) == 11_000
+        with store.maintenance() as maintenance:
+            assert len({one.id for one in maintenance.objects()}) == 11_000
 
     # -- deletion beside writers --
 
@@ -94,18 +94,18 @@ class UpkeepContract:
             assert store.get([id_of("a")]), "the store can be read meanwhile"
             return {row.move.after for row in rows} | {id_of("a")} if rows else set()  # type: ignore[return-value]
 
-        with store.upkeep() as upkeep:
-            since = upkeep.last_move()
+        with store.maintenance() as maintenance:
+            since = maintenance.last_move()
             write(store, a_write(moves=[a_move("main", "0", "1"), a_move("main", "1", "2")]))
             ids = [id_of("a"), id_of("b")]
-            assert upkeep.delete(ids, int(clock.now) + 1, since, reached).objects == 1
+            assert maintenance.delete(ids, int(clock.now) + 1, since, reached).objects == 1
             assert [row.move.after for row in seen[0]] == [id_of("2"), id_of("1")]
             assert set(store.get(ids)) == {id_of("a")}
-            deleted = upkeep.delete(ids, int(clock.now) + 1, upkeep.last_move(), reached)
+            deleted = maintenance.delete(ids, int(clock.now) + 1, maintenance.last_move(), reached)
             assert deleted.objects == 1
             assert deleted.size > 0
             assert seen[1] == []
-            assert upkeep.delete(ids, int(clock.now) + 1, since, lambda _: ()) == Deleted()
+            assert maintenance.delete(ids, int(clock.now) + 1, since, lambda _: ()) == Deleted()
 
     def test_no_reference_moves_while_a_deletion_decides(self, store: Store, clock: Clock) -> None:
         """Either the deletion hears of a move, or the move comes after it."""
@@ -129,8 +129,8 @@ class UpkeepContract:
 
         mover = threading.Thread(target=move)
         mover.start()
-        with store.upkeep() as upkeep:
-            upkeep.delete([id_of("a")], int(clock.now) + 1, upkeep.last_move(), reached)
+        with store.maintenance() as maintenance:
+            maintenance.delete([id_of("a")], int(clock.now) + 1, maintenance.last_move(), reached)
         mover.join(30)
         assert order == ["decided", "moved"]
 
@@ -140,8 +140,8 @@ class UpkeepContract:
         def fail(_: Sequence[ReflogRow]) -> Container[bytes]:
             raise LookupError("stop")
 
-        with store.upkeep() as upkeep, pytest.raises(LookupError, match="stop"):
-            upkeep.delete([id_of("a")], int(clock.now) + 1, 0, fail)
+        with store.maintenance() as maintenance, pytest.raises(LookupError, match="stop"):
+            maintenance.delete([id_of("a")], int(clock.now) + 1, 0, fail)
         assert store.get([id_of("a")])
         write(store, create("main", "0"))
 
@@ -152,11 +152,11 @@ class UpkeepContract:
             move = structs.replace(a_move("main", None if n == 0 else str(n - 1), str(n)), time=TIME + 10 * n)
             one = a_write(moves=[move], request_id=str(n))
             write(store, structs.replace(one, request=structs.replace(one.request, time=TIME + 10 * n)))
-        with store.upkeep() as upkeep:
-            assert upkeep.expire(TIME + 20, TIME + 11, dry_run=True) == Expired(2, 2)
+        with store.maintenance() as maintenance:
+            assert maintenance.expire(TIME + 20, TIME + 11, dry_run=True) == Expired(2, 2)
             assert len(store.reflog()) == 5
-            assert upkeep.expire(TIME + 20, TIME + 11) == Expired(2, 2)
-            assert upkeep.expire(TIME + 20, TIME + 11) == Expired(0, 0)
+            assert maintenance.expire(TIME + 20, TIME + 11) == Expired(2, 2)
+            assert maintenance.expire(TIME + 20, TIME + 11) == Expired(0, 0)
         assert [row.move.after for row in store.reflog()] == [id_of("4"), id_of("3"), id_of("2")]
         assert [bool(store.request(str(n))) for n in range(5)] == [False, False, True, True, True]
         assert store.reference("main").target == id_of("4")  # type: ignore[union-attr]
@@ -165,17 +165,17 @@ class UpkeepContract:
         write(store, create("main", "0"))
         write(store, commit("main", "0", "1"))
         last = store.reflog()[0].number
-        with store.upkeep() as upkeep:
-            assert upkeep.expire(TIME + 10**15, TIME + 10**15).moves == 1
-            assert upkeep.last_move() == last
+        with store.maintenance() as maintenance:
+            assert maintenance.expire(TIME + 10**15, TIME + 10**15).moves == 1
+            assert maintenance.last_move() == last
         write(store, commit("main", "1", "2"))
         assert [row.number > last for row in store.reflog()] == [True, False]
 
     def test_thousands_expire(self, store: Store) -> None:
         write(store, a_write(moves=[a_move("main", None if n == 0 else str(n - 1), str(n)) for n in range(11_000)]))
-        with store.upkeep() as upkeep:
-            assert upkeep.expire(TIME + 1, TIME + 1, dry_run=True) == Expired(10_999, 1)
-            assert upkeep.expire(TIME + 1, TIME + 1) == Expired(10_999, 1)
+        with store.maintenance() as maintenance:
+            assert maintenance.expire(TIME + 1, TIME + 1, dry_run=True) == Expired(10_999, 1)
+            assert maintenance.expire(TIME + 1, TIME + 1) == Expired(10_999, 1)
         assert len(store.reflog()) == 1
 
     @pytest.mark.parametrize("full", [False, True])
@@ -184,8 +184,8 @@ class UpkeepContract:
         write(store, create("main", "0"))
         delete(store, [id_of(str(n)) for n in range(1000)], int(clock.now) + 1)
         before = (list(store.scan()), store.reflog(), store.references())
-        with store.upkeep() as upkeep:
-            upkeep.compact(full=full)
-            sizes = upkeep.size()
+        with store.maintenance() as maintenance:
+            maintenance.compact(full=full)
+            sizes = maintenance.size()
         assert (list(store.scan()), store.reflog(), store.references()) == before
         assert sizes.total > 0

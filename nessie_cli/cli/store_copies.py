@@ -19,8 +19,15 @@ def local_store_url(call: Invocation) -> str:
     return url
 
 
-def copy_document(url: str, file: str, counts: Counts) -> dict[str, Any]:
-    """A copy as JSON."""
+def report_copy(call: Invocation, sentence: str, url: str, file: str, counts: Counts) -> None:
+    """Answer what was copied: `sentence` for a person, the counts as JSON."""
+    if call.wants_json:
+        call.answer(_document(url, file, counts))
+    else:
+        call.say(f"{sentence}: {_summary(counts)}")
+
+
+def _document(url: str, file: str, counts: Counts) -> dict[str, Any]:
     return {
         "store": url,
         "file": file,
@@ -31,7 +38,7 @@ def copy_document(url: str, file: str, counts: Counts) -> dict[str, Any]:
     }
 
 
-def summary(counts: Counts) -> str:
+def _summary(counts: Counts) -> str:
     """`900 objects, 1 reference, 301 reflog entries`."""
     return ", ".join(
         (

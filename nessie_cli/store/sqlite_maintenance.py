@@ -1,4 +1,4 @@
-"""Upkeep of a SQLite store, on a connection of its own.
+"""Maintenance of a SQLite store, on a connection of its own.
 
 Transactions are short, so writers wait some milliseconds for each. Rows to delete are looked for
 outside of them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import apsw
@@ -42,43 +42,43 @@ _LAST = 2**63 - 1
 
 
 @contextmanager
-def open_upkeep(path: str, patience: float) -> Iterator[SQLiteUpkeep]:
-    """Opens the upkeep of a store file."""
+def open_maintenance(path: str, patience: float) -> Iterator[SQLiteMaintenance]:
+    """Opens the maintenance of a store file."""
     session = connect(path, patience)
     try:
-        yield SQLiteUpkeep(path, session)
+        yield SQLiteMaintenance(path, session)
     finally:
         session.close()
 
 
-class SQLiteUpkeep:
-    """See `Upkeep`."""
+class SQLiteMaintenance:
+    """See `Maintenance`."""
 
     def __init__(self, path: str, session: Session) -> None:
         self._path = path
         self._session = session
 
     def size(self) -> StoreSize:
-        """See `Upkeep`. Includes SQLite's log file."""
+        """See `Maintenance`. Includes SQLite's log file."""
         with self._errors():
             pages, page_size, free = map(self._session.number, ("page_count", "page_size", "freelist_count"))
             log = self._path + "-wal"
             return StoreSize(pages * page_size + (os.path.getsize(log) if os.path.exists(log) else 0), free * page_size)  # noqa: PTH110, PTH202
 
     def objects(self) -> Iterator[ListedObject]:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         last = _LAST
         while rows := self._rows(_LIST, (last, _BATCH)):
             yield from (ListedObject(*row) for row in rows)
             last = rows[-1][2]
 
     def last_move(self) -> int:
-        """See `Upkeep`. Transactions commit in the order of numbers here."""
+        """See `Maintenance`. Transactions commit in the order of numbers here."""
         number: int = self._rows(_LAST_MOVE)[0][0]
         return number
 
     def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
-        """See `Upkeep`. Index entries of deleted objects stay until `compact`, and are not found."""
+        """See `Maintenance`. Index entries of deleted objects stay until `compact`, and are not found."""
         with self._transaction() as cursor:
             kept = reached([reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))])
             doomed = tuple(id_ for id_ in ids if id_ not in kept)
@@ -86,7 +86,7 @@ class SQLiteUpkeep:
             return Deleted(len(sizes), sum(sizes))
 
     def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         moves = self._expire(_OLD_MOVES, -1, moves_before, None if dry_run else _DELETE_MOVES)
         requests = self._expire(_OLD_REQUESTS, "", requests_before, None if dry_run else _DELETE_REQUESTS)
         return Expired(moves, requests)
@@ -102,7 +102,7 @@ class SQLiteUpkeep:
         return count
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Upkeep`."""
+        """See `Maintenance`."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while dead := self._rows(_DEAD_ENTRIES, (*last, _BATCH)):
             last = dead[-1]
@@ -116,12 +116,9 @@ class SQLiteUpkeep:
         """Write SQLite's log file back and cut it to nothing, unless readers or writers are busy with it."""
         with self._errors():
             session = connect(self._path, _CHECKPOINT_PATIENCE)
-            try:
+            # A later checkpoint does it, if others are busy with the file.
+            with closing(session), suppress(apsw.BusyError):
                 session.cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except apsw.BusyError:
-                pass
-            finally:
-                session.close()
 
     def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._errors():
