@@ -44,10 +44,11 @@ def maintain(
     with store.maintenance() as maintenance:
         before = maintenance.size()
         moves_before = now - _micros(expiry.moves)
-        expired = maintenance.expire(moves_before, now - _micros(expiry.requests), dry_run=dry_run)
+        # First of all, since it raises if anything that is needed is missing or damaged.
         sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
         sweep.mark(moves_before)
         garbage = sweep.garbage()
+        expired = maintenance.expire(moves_before, now - _micros(expiry.requests), sweep.last_move, dry_run=dry_run)
         reclaimed = {kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found)) for kind, found in garbage.items()}
         if not dry_run:
             sweep.delete(garbage)
@@ -61,9 +62,10 @@ class _Sweep:
 
     def __init__(self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None) -> None:
         self._store = store
-        self._upkeep = maintenance
+        self._maintenance = maintenance
         self._written_before = written_before
-        self._since = maintenance.last_move()
+        self.last_move = maintenance.last_move()
+        self._since = self.last_move
         total = store.count()
         self._reachable = Reachable(store.get, None if progress is None else lambda reached: progress(min(reached, total), total))
         self.kept = 0
@@ -76,7 +78,7 @@ class _Sweep:
         # The newest object stays in any case, see `Maintenance.delete`.
         newest: ListedObject | None = None
         young: defaultdict[Kind, list[Id]] = defaultdict(list)
-        for listed in self._upkeep.objects():
+        for listed in self._maintenance.objects():
             newest = listed if newest is None or listed.number > newest.number else newest
             if listed.written >= self._written_before:
                 young[Kind(listed.kind)].append(listed.id)
@@ -93,7 +95,7 @@ class _Sweep:
         """Returns the objects to delete, by kind, in the order of deletion."""
         found: dict[Kind, list[ListedObject]] = {kind: [] for kind in (Kind.COMMIT, Kind.NODE, Kind.VALUE)}
         self.kept = 0
-        for listed in self._upkeep.objects():
+        for listed in self._maintenance.objects():
             if listed.written < self._written_before and listed.id not in self._reachable:
                 found[Kind(listed.kind)].append(listed)
             else:
@@ -111,7 +113,7 @@ class _Sweep:
             for batch in batched(found, _BATCH):
                 # Most of what has become reachable since is marked here, so that writers wait for little.
                 self._reach(moves(self._store, since=self._since))
-                self._upkeep.delete([listed.id for listed in batch], self._written_before, self._since, self._reached)
+                self._maintenance.delete([listed.id for listed in batch], self._written_before, self._since, self._reached)
 
     def _reached(self, rows: Sequence[ReflogRow]) -> Container[Id]:
         self._reach(rows)

@@ -217,9 +217,10 @@ class Maintenance(Protocol):
         above `since`. The object with the highest number stays, so that no number is used twice.
         """
 
-    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
         """Deletes moves and request ids older than these microseconds since 1970, or only counts them.
 
+        Moves numbered above `last_move` stay, however old they claim to be: a deletion still has to learn of them.
         The newest row of the reflog stays, so that no number is used twice.
         """
 

@@ -257,10 +257,10 @@ class MemoryStore:
             self._changes += 1
             return Deleted(len(found), size)
 
-    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
         """See `Maintenance`."""
         with self._lock:
-            moves = {row.number for row in self._reflog[:-1] if row.move.time < moves_before}
+            moves = {row.number for row in self._reflog[:-1] if row.move.time < moves_before and row.number <= last_move}
             requests = [one.id for one in self._requests.values() if one.time < requests_before]
             if not dry_run:
                 self._reflog = [row for row in self._reflog if row.number not in moves]

@@ -29,7 +29,7 @@ _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
 # The highest number stays in use, so no number is used twice.
 _DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
 AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
-_OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ?
+_OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ? AND number <= ?
 AND number < (SELECT max(number) FROM reflog) ORDER BY number LIMIT ?"""
 _DELETE_MOVES = "DELETE FROM reflog WHERE number = ?"
 _OLD_REQUESTS = "SELECT id FROM requests WHERE id > ? AND time < ? ORDER BY id LIMIT ?"
@@ -85,15 +85,15 @@ class SQLiteMaintenance:
             sizes = [size for (size,) in cursor.execute(_DELETE, (apsw.carray(doomed), written_before))] if doomed else []
             return Deleted(len(sizes), sum(sizes))
 
-    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
         """See `Maintenance`."""
-        moves = self._expire(_OLD_MOVES, -1, moves_before, None if dry_run else _DELETE_MOVES)
-        requests = self._expire(_OLD_REQUESTS, "", requests_before, None if dry_run else _DELETE_REQUESTS)
+        moves = self._expire(_OLD_MOVES, -1, (moves_before, last_move), None if dry_run else _DELETE_MOVES)
+        requests = self._expire(_OLD_REQUESTS, "", (requests_before,), None if dry_run else _DELETE_REQUESTS)
         return Expired(moves, requests)
 
-    def _expire(self, find: str, last: int | str, before: int, delete: str | None) -> int:
+    def _expire(self, find: str, last: int | str, limits: tuple[int, ...], delete: str | None) -> int:
         count = 0
-        while found := self._rows(find, (last, before, _BATCH)):
+        while found := self._rows(find, (last, *limits, _BATCH)):
             last = found[-1][0]
             count += len(found)
             if delete is not None:

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError
+from nessie_cli.errors import CommitNotFound, DamagedObject, InvalidInput, NessieError
 from nessie_cli.model import MaintenanceReport, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from tests.repository.vocabulary import Catalog, put, table
 from tests.store.postgres_server import new_url
+from tests.store.raw import raw
 
 DAY = 86_400 * 1_000_000
 LONG = 100 * DAY
@@ -177,6 +178,32 @@ def test_whatever_a_reference_reaches_stays(catalog: Catalog, clock: Clock, seed
 def _quietly(act: Callable[[], object]) -> None:
     with suppress(NessieError):
         act()
+
+
+def test_nothing_is_deleted_if_something_needed_is_missing(tmp_path: Path, clock: Clock) -> None:
+    path = f"{tmp_path}/store.sqlite"
+    with create(path, clock=clock) as repository:
+        catalog = Catalog(repository)
+        lost = catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"b": 2})
+        drop(catalog, "dev")
+        catalog.write("main", {"c": 3})
+    with raw(path) as connection:
+        connection.execute("DELETE FROM objects WHERE id = ?", (bytes.fromhex(lost),))
+    clock.ahead = LONG
+    with connect(path, clock=clock) as repository:
+        moves, objects = len(list(repository.reflog("dev"))), rows(path)
+        with pytest.raises(DamagedObject, match=lost[:16]):
+            repository.maintain()
+        assert len(list(repository.reflog("dev"))) == moves
+        assert rows(path) == objects
+
+
+def rows(path: str) -> list[tuple[int, ...]]:
+    """How many rows each table has."""
+    with raw(path) as connection:
+        return connection.execute("SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM reflog), (SELECT count(*) FROM requests)").fetchall()
 
 
 def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: Clock) -> None:

@@ -153,20 +153,30 @@ class MaintenanceContract:
             one = a_write(moves=[move], request_id=str(n))
             write(store, structs.replace(one, request=structs.replace(one.request, time=TIME + 10 * n)))
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 20, TIME + 11, dry_run=True) == Expired(2, 2)
+            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move(), dry_run=True) == Expired(2, 2)
             assert len(store.reflog()) == 5
-            assert maintenance.expire(TIME + 20, TIME + 11) == Expired(2, 2)
-            assert maintenance.expire(TIME + 20, TIME + 11) == Expired(0, 0)
+            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(2, 2)
+            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(0, 0)
         assert [row.move.after for row in store.reflog()] == [id_of("4"), id_of("3"), id_of("2")]
         assert [bool(store.request(str(n))) for n in range(5)] == [False, False, True, True, True]
         assert store.reference("main").target == id_of("4")  # type: ignore[union-attr]
+
+    def test_moves_after_the_last_one_that_is_named_stay(self, store: Store) -> None:
+        write(store, create("main", "0"))
+        with store.maintenance() as maintenance:
+            last = maintenance.last_move()
+            for n in range(3):
+                write(store, commit("main", str(n), str(n + 1)))
+            for dry_run in (True, False):
+                assert maintenance.expire(TIME + 10**15, 0, last, dry_run=dry_run) == Expired(1, 0)
+        assert [row.move.after for row in store.reflog()] == [id_of("3"), id_of("2"), id_of("1")]
 
     def test_the_newest_move_stays_and_its_number_is_not_used_again(self, store: Store) -> None:
         write(store, create("main", "0"))
         write(store, commit("main", "0", "1"))
         last = store.reflog()[0].number
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 10**15, TIME + 10**15).moves == 1
+            assert maintenance.expire(TIME + 10**15, TIME + 10**15, maintenance.last_move()).moves == 1
             assert maintenance.last_move() == last
         write(store, commit("main", "1", "2"))
         assert [row.number > last for row in store.reflog()] == [True, False]
@@ -174,8 +184,8 @@ class MaintenanceContract:
     def test_thousands_expire(self, store: Store) -> None:
         write(store, a_write(moves=[a_move("main", None if n == 0 else str(n - 1), str(n)) for n in range(11_000)]))
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 1, TIME + 1, dry_run=True) == Expired(10_999, 1)
-            assert maintenance.expire(TIME + 1, TIME + 1) == Expired(10_999, 1)
+            assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move(), dry_run=True) == Expired(10_999, 1)
+            assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move()) == Expired(10_999, 1)
         assert len(store.reflog()) == 1
 
     @pytest.mark.parametrize("full", [False, True])

@@ -43,9 +43,11 @@ _DELETE = """WITH old AS MATERIALIZED (
         DELETE FROM index_entries WHERE number IN (SELECT number FROM gone)
     )
     SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone"""
-_COUNT_MOVES = "SELECT count(*) FROM reflog WHERE time < %s AND number < (SELECT max(number) FROM reflog)"
+_COUNT_MOVES = """SELECT count(*) FROM reflog
+    WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)"""
 _DELETE_MOVES = """DELETE FROM reflog WHERE number IN (
-        SELECT number FROM reflog WHERE time < %s AND number < (SELECT max(number) FROM reflog)
+        SELECT number FROM reflog
+        WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)
         ORDER BY number LIMIT %s
     )"""
 _COUNT_REQUESTS = "SELECT count(*) FROM requests WHERE time < %s"
@@ -95,18 +97,18 @@ class PostgresMaintenance:
 
         return self._write(delete)
 
-    def expire(self, moves_before: int, requests_before: int, *, dry_run: bool = False) -> Expired:
+    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
         """See `Maintenance`."""
         if dry_run:
-            return Expired(self._count(_COUNT_MOVES, moves_before), self._count(_COUNT_REQUESTS, requests_before))
-        return Expired(self._delete_rows(_DELETE_MOVES, moves_before), self._delete_rows(_DELETE_REQUESTS, requests_before))
+            return Expired(self._count(_COUNT_MOVES, moves_before, last_move), self._count(_COUNT_REQUESTS, requests_before))
+        return Expired(self._delete_rows(_DELETE_MOVES, moves_before, last_move), self._delete_rows(_DELETE_REQUESTS, requests_before))
 
-    def _count(self, query: LiteralString, before: int) -> int:
-        return int(self._rows(query, (before,))[0][0])
+    def _count(self, query: LiteralString, *limits: int) -> int:
+        return int(self._rows(query, limits)[0][0])
 
-    def _delete_rows(self, query: LiteralString, before: int) -> int:
+    def _delete_rows(self, query: LiteralString, *limits: int) -> int:
         count = 0
-        while gone := self._write(lambda connection: connection.execute(query, (before, _BATCH)).rowcount):
+        while gone := self._write(lambda connection: connection.execute(query, (*limits, _BATCH)).rowcount):
             count += gone
         return count
 
