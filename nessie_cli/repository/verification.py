@@ -15,7 +15,7 @@ from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.reading import moves
-from nessie_cli.store.base import Dump, Store, View
+from nessie_cli.store.base import Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
 
 _TRIES = 1000
@@ -40,18 +40,22 @@ def _verify_file(store: Store) -> Iterator[Problem]:
 
 def _verify_rows(store: Store, references: list[StoredReference]) -> Iterator[Problem]:
     """Verifies everything but objects, and adds the references to `references`."""
-    parts: dict[str, Callable[[Dump], object]] = {
-        "settings": lambda dump: dump.settings(),
-        "references": lambda dump: references.extend(dump.references()),
-        "reflog": lambda dump: deque(dump.moves(), maxlen=0),
-        "requests": lambda dump: deque(dump.requests(), maxlen=0),
+    parts: dict[str, Callable[[], object]] = {
+        "settings": store.settings,
+        "references": lambda: references.extend(store.references()),
+        "reflog": lambda: deque(moves(store), maxlen=0),
+        "requests": lambda: _read_requests(store),
     }
     for where, read in parts.items():
         try:
-            with store.dump() as dump:
-                read(dump)
+            read()
         except NessieError as error:
             yield Problem(ProblemKind.DAMAGED, where, error.message)
+
+
+def _read_requests(store: Store) -> None:
+    with store.dump() as dump:
+        deque(dump.requests(), maxlen=0)
 
 
 def _verify_objects(store: Store, references: list[StoredReference], progress: Progress | None) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 import apsw
@@ -64,13 +65,13 @@ class SQLiteDump:
         self._connection = connection
         list(self._rows("BEGIN"))
         # The first statement that reads determines which state the transaction shows.
-        [counts] = self._rows(_COUNTS)
-        self._counts = Counts(*counts)
+        list(self._rows("SELECT 1 FROM settings LIMIT 1"))
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """See `Dump`."""
-        return self._counts
+        [counts] = self._rows(_COUNTS)
+        return Counts(*counts)
 
     def settings(self) -> Settings:
         """See `Dump`."""

@@ -171,6 +171,14 @@ def test_a_damaged_row_of_a_reference_is_found(store: Path) -> None:
     assert "refs" in problem.message
 
 
+def test_of_a_file_with_one_damaged_page_only_the_part_on_it_is_damaged(store: Path) -> None:
+    [(page,)] = sql(store, "SELECT pageno FROM dbstat WHERE name = 'reflog' AND pagetype = 'leaf' LIMIT 1")
+    whole = bytearray(store.read_bytes())
+    whole[4096 * (int(str(page)) - 1) + 2000] ^= 1
+    store.write_bytes(whole)
+    assert [(p.kind, p.where) for p in problems(store)] == [(ProblemKind.DAMAGED, "store"), (ProblemKind.DAMAGED, "reflog")]
+
+
 def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
     set_target(store, b"\x11" * 32)
     (problem,) = problems(store)
