@@ -8,18 +8,46 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
-from nessie_cli.cli.documents import ANSWERS, HELP, Answer
+from manual.tree import module_of
+from nessie_cli.cli.documents import ANSWERS as DOCUMENTS
+from nessie_cli.cli.documents import HELP, Answer
+from nessie_cli.cli.registry import COMMANDS, CommandEntry
 from nessie_cli.wire import schemas as wire
 from nessie_cli.wire.documents import ErrorAnswer
+from nessie_cli.wire.shape import attributes
 
 Schema = dict[str, Any]
 FOLDER = "docs/json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 150
+DEFINITIONS = "definitions.json"
+"""The file of the definitions that all schemas share."""
 LINE = "line"
 """The definition of what `--jsonl` prints on one line."""
+
+
+def _answers(table: Mapping[str, CommandEntry], above: str = "") -> Iterator[tuple[str, Answer]]:
+    """Yields each command with the results that its `run` returns."""
+    for name, entry in table.items():
+        if entry.children is not None:
+            yield from _answers(entry.children, f"{above}{name} ")
+        else:
+            path = f"{above}{name}"
+            yield path, DOCUMENTS[path] if path in DOCUMENTS else _answer(module_of(entry))
+
+
+def _answer(module: Any) -> Answer:
+    result = get_type_hints(module.run)["return"]
+    kinds = tuple(one for one in get_args(result) or (result,) if one is not NoneType)
+    listed = [one for kind in kinds for one in attributes(kind) if kind.listing == one.source]
+    return Answer(kinds, tuple(get_args(one.type)[0] for one in listed) or None)
+
+
+ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))
+"""By the name of the command."""
 
 
 def schema_of(name: str, answer: Answer) -> Schema:
@@ -76,9 +104,25 @@ def schemas() -> dict[str, Schema]:
 
 
 def files() -> dict[str, str]:
-    """The generated files by their paths."""
-    found = {f"{FOLDER}/{name.replace(' ', '-')}.json": written(schema) for name, schema in schemas().items()}
-    return {**found, f"{FOLDER}/README.md": _page()}
+    """The generated files by their paths. The schemas of the commands refer to one file of definitions."""
+    found = {f"{FOLDER}/{name.replace(' ', '-')}.json": written(_shared(schema)) for name, schema in schemas().items()}
+    shared = {"$schema": DIALECT, "title": "Definitions of nessie's JSON", "$defs": dict(sorted(definitions().items()))}
+    return {**found, f"{FOLDER}/{DEFINITIONS}": written(shared), f"{FOLDER}/README.md": _page()}
+
+
+def _shared(schema: Schema) -> Schema:
+    """Returns a schema that refers to the file of definitions instead of repeating them."""
+    lines = {name: body for name, body in schema["$defs"].items() if name == LINE}
+    found: Schema = _referring({name: body for name, body in schema.items() if name != "$defs"} | ({"$defs": lines} if lines else {}))
+    return found
+
+
+def _referring(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_referring(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: f"{DEFINITIONS}{body}" if name == "$ref" else _referring(body) for name, body in value.items()}
 
 
 def written(document: Any) -> str:
@@ -106,7 +150,8 @@ def _page() -> str:
     return f"""# JSON of the commands
 
 With `--json` stdout holds exactly one document, whatever happens: the result, or `{{"error": ...}}`. Every command has a JSON Schema (2020-12)
-here. The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader ignores those that it does not know.
+here; the schemas share [definitions.json](definitions.json). The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader
+ignores those that it does not know.
 
 With `--jsonl` a listing prints one record per line as it is read, however long it is; a failure on the way is a last line `{{"error": ...}}`. Other
 commands print their document on one line.

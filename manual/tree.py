@@ -81,14 +81,20 @@ def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
             children = tuple(_below(command, entry.children, path))
             yield Command(path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children)
             continue
-        module = import_module(f"nessie_cli.cli.commands.{entry.module}")
-        text = inspect.getdoc(getattr(module, entry.function)) or ""
+        module = module_of(entry)
+        text = inspect.getdoc(getattr(module, entry.function or "Options")) or ""
         rest = text.partition("\n")[2].strip()
         options = tuple(_options(command, shared=False))
         same = first.setdefault((entry.module, entry.function), path)
         alias_of = same if same != path else ()
         examples = _own_examples(module.EXAMPLES, path, entry, table)
         yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), examples, entry.hidden, (), alias_of)
+
+
+def module_of(entry: CommandEntry) -> Any:
+    """Returns the module of a command."""
+    folder = "" if "." in entry.module else "commands."
+    return import_module(f"nessie_cli.cli.{folder}{entry.module}")
 
 
 def _own_examples(examples: Sequence[str], path: tuple[str, ...], entry: CommandEntry, table: Mapping[str, CommandEntry]) -> tuple[str, ...]:

@@ -132,17 +132,6 @@ class Entries(wire.Page):
     entries: list[wire.Entry]
 
 
-class BlamedEntry(wire.Entry):
-    """A key of a state, and the commit that changed it last."""
-
-    lastChange: CommitMeta
-
-
-class Blame(wire.Page):
-    """The keys of a state, ascending, each with its last change."""
-
-    effectiveReference: shapes.Reference
-    blame: list[BlamedEntry]
 
 
 class Tally(Shape):
@@ -342,23 +331,6 @@ class Statistics(_CommitCount, _Churn):
     sizes: TableSizes | None
 
 
-class StoreCopy(Shape):
-    """A store and a file, and how much of the one was written to the other."""
-
-    store: str
-    file: str
-    objects: Count
-    references: Count
-    reflogEntries: Count
-    requests: Count
-
-
-class Version(Shape):
-    """The versions of nessie and Python, and the newest format of a store that it knows."""
-
-    version: str
-    python: str
-    storeFormat: Count
 
 
 class Script(Shape):
@@ -458,7 +430,6 @@ ANSWERS: Mapping[str, Answer] = {
     "log": Answer((Log,), Logged),
     "show": Answer((ShownCommit, ShownContent)),
     "diff": Answer((Diff,), wire.DiffEntry),
-    "blame": Answer((Blame,), BlamedEntry),
     "branch": _REFERENCES,
     "tag": _REFERENCES,
     "merge": Answer((wire.Merge,)),
@@ -470,15 +441,11 @@ ANSWERS: Mapping[str, Answer] = {
     "token new": Answer((NewToken,)),
     "token list": Answer((Tokens,), Token),
     "token revoke": Answer((RevokedTokens,)),
-    "store backup": Answer((StoreCopy,)),
-    "store load": Answer((StoreCopy,)),
     "fsck": Answer((Checked,), wire.Problem),
-    "store maintain": Answer((wire.Maintenance,)),
     "audit": Answer((Audited,), Finding),
     "stats": Answer((Statistics,)),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
-    "version": Answer((Version,)),
 }
 """By the name of the command."""
 HELP = Text

@@ -9,6 +9,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from nessie_cli.cli.app.command import command_of as command_module_of
+from nessie_cli.cli.app.command import execute
 from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.parameters import command_of
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
@@ -57,6 +59,14 @@ class ExampleCommand(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
         """Write the examples and where the global options are explained."""
         write_examples(formatter, self.epilog or "", GLOBAL_HINT)
+
+
+class ModuleCommand(ExampleCommand):
+    """A command of a module with `Options`, `run` and `show`."""
+
+    def invoke(self, ctx: Any) -> None:
+        """Runs the command and prints its result."""
+        execute(super().invoke(ctx), ctx.obj)
 
 
 class LazyGroup(TyperGroup):
@@ -122,6 +132,8 @@ def _format_plugins(formatter: Any) -> None:
 
 def load(name: str, entry: CommandEntry) -> Any:
     """The command of one registry line, its module imported."""
+    if "." in entry.module:
+        return command_module_of(import_module(f"nessie_cli.cli.{entry.module}"), name, ModuleCommand)
     module = import_module(f"nessie_cli.cli.commands.{entry.module}")
     function = getattr(module, entry.function)
     return command_of(function, ExampleCommand, name=name, help=cleandoc(function.__doc__), epilog="\n".join(module.EXAMPLES), rich_markup_mode=None)

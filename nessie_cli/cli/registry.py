@@ -127,11 +127,11 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 STORE_COMMANDS: Mapping[str, CommandEntry] = {
-    "backup": CommandEntry("store_backup", "store_backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
-    "load": CommandEntry("store_load", "store_load", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
+    "backup": CommandEntry("store.backup", "", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
+    "load": CommandEntry("store.load", "", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
     "maintain": CommandEntry(
-        "store_maintain",
-        "store_maintain",
+        "store.maintain",
+        "",
         "Delete unreachable objects, expired reflog entries and request ids.",
         MAINTENANCE,
     ),
@@ -189,7 +189,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "resolve": CommandEntry("resolve", "resolve", "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
     "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
-    "blame": CommandEntry("blame", "blame", "Show for each key the commit that changed it last.", HISTORY),
+    "blame": CommandEntry("log.blame", "", "Show for each key the commit that changed it last.", HISTORY),
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
     "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
@@ -233,7 +233,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
-    "version": CommandEntry("version", "version", "Print the versions of nessie, of Python and of the store's format.", CARE),
+    "version": CommandEntry("help.version", "", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }
 """Every command, in the order of `nessie --help`."""
 EXAMPLES = ("nessie init", "nessie status", "nessie log -n 5 --oneline", "nessie branch feature")

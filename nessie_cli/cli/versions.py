@@ -19,7 +19,7 @@ def show_version(argv: list[str]) -> None:
     if "--json" in argv or "--jsonl" in argv:
         import json
 
-        sys.stdout.write(json.dumps(version_document()) + "\n")
+        sys.stdout.write(json.dumps(dict(zip(("version", "python", "storeFormat"), current_versions(), strict=True))) + "\n")
     else:
         sys.stdout.write(version_line() + "\n")
 
@@ -29,9 +29,9 @@ def version_line() -> str:
     return f"nessie {__version__} (Python {_python()}, store format {_store_format()})"
 
 
-def version_document() -> dict[str, object]:
-    """The same for programs."""
-    return {"version": __version__, "python": _python(), "storeFormat": _store_format()}
+def current_versions() -> tuple[str, str, int]:
+    """Returns the versions of nessie, of Python and of the store's format."""
+    return __version__, _python(), _store_format()
 
 
 def _python() -> str:

@@ -36,6 +36,11 @@ def _escape(found: re.Match[str]) -> str:
     return _NAMED.get(char) or (f"\\x{code:02x}" if code < _BYTE else f"\\u{code:04x}" if code < _PLANE else f"\\U{code:08x}")
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Returns a number with its noun: `1 key`, `2,000 keys`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def cells(text: str) -> int:
     """How many columns of a terminal the (visible) text takes."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))

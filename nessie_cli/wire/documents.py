@@ -5,7 +5,8 @@ and of those in `cli.documents`. `facts` writes them; a test holds it against th
 """
 # ruff: noqa: N815 (attributes of JSON)
 
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, TypeVar
 
 from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
@@ -27,6 +28,13 @@ from nessie_cli.wire.shapes import (
     KeyDetails,
     MergeOutcome,
 )
+
+T = TypeVar("T")
+
+
+def _itself(value: T) -> T:
+    return value
+
 
 # -- records ---------------------------------------------------------------------------------------
 
@@ -99,7 +107,7 @@ class Problem(Shape):
 class ExpiredRows(Shape):
     """How many entries of the reflog and request ids have expired."""
 
-    reflog: Count
+    reflog: Count = of("moves")
     requests: Count
 
 
@@ -107,22 +115,22 @@ class DeletedObjects(Shape):
     """How many objects of one kind were deleted, and the bytes that they took."""
 
     objects: Count
-    bytes: Count
+    bytes: Count = of("size")
 
 
 class DeletedByKind(Shape):
     """Deleted objects by kind."""
 
-    commits: DeletedObjects
-    nodes: DeletedObjects
-    values: DeletedObjects
+    commits: DeletedObjects = of(itemgetter("commit"))
+    nodes: DeletedObjects = of(itemgetter("node"))
+    values: DeletedObjects = of(itemgetter("value"))
 
 
 class StoreSizes(Shape):
     """Bytes of the store on disk before and after; `free` bytes inside it are used again, null if that is not known."""
 
-    before: Count
-    after: Count
+    before: Count = of("size_before")
+    after: Count = of("size_after")
     free: Count | None
 
 
@@ -130,10 +138,10 @@ class Maintenance(Shape):
     """What `nessie store maintain` did, or would do in a dry run."""
 
     dryRun: bool
-    expired: ExpiredRows
-    deleted: DeletedByKind
+    expired: ExpiredRows = of(_itself)
+    deleted: DeletedByKind = of("reclaimed")
     kept: Count
-    size: StoreSizes
+    size: StoreSizes = of(_itself)
 
 
 # -- conflicts and merges --------------------------------------------------------------------------

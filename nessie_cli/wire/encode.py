@@ -64,8 +64,8 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
     It is compiled from source text, as the methods of dataclasses are: a loop over the attributes takes
     1.3 times as long for a page of a log, and four times as long for the answer to a commit.
     """
-    if shape in _ENCODERS:
-        return _ENCODERS[shape]
+    if shape in ENCODERS:
+        return ENCODERS[shape]
     if several := alternatives(shape):
         return _chosen(several)
     names: dict[str, Any] = {}
@@ -123,7 +123,7 @@ def _expression(kind: Any, found: str, names: dict[str, Any]) -> str:
 
 def _function(kind: Any) -> Callable[[Any], Any] | None:
     """The function that encodes values of a type; None if they are JSON already."""
-    if kind in _ENCODERS or alternatives(kind) or is_shape(kind):
+    if kind in ENCODERS or alternatives(kind) or is_shape(kind):
         return encoder(kind)
     return str if get_origin(kind) is Literal else None
 
@@ -195,7 +195,7 @@ def encode_merge_detail(detail: MergeDetail) -> Json:
     return encode(shapes.BareMergeDetail, detail)
 
 
-_ENCODERS: Mapping[Any, Callable[[Any], Any]] = {
+ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.Instant: instant,
     shapes.ConflictKind: str,
     shapes.Key: encode_key,

@@ -14,7 +14,6 @@ from nessie_cli.model import (
     Conflict,
     Entry,
     LogEntry,
-    MaintenanceReport,
     MergeDetail,
     MergeResult,
     Problem,
@@ -141,14 +140,3 @@ def reflog_entry(entry: ReflogEntry) -> Json:
 def problem(found: Problem) -> dict[str, Any]:
     """Something wrong that `fsck` found."""
     return {"kind": found.kind.value, "where": found.where, "message": found.message}
-
-
-def maintenance(report: MaintenanceReport) -> dict[str, Any]:
-    """What maintenance of a store did."""
-    return {
-        "dryRun": report.dry_run,
-        "expired": {"reflog": report.moves, "requests": report.requests},
-        "deleted": {f"{kind}s": {"objects": found.objects, "bytes": found.size} for kind, found in report.reclaimed.items()},
-        "kept": report.kept,
-        "size": {"before": report.size_before, "after": report.size_after, "free": report.free},
-    }

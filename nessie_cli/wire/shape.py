@@ -77,6 +77,8 @@ class Attribute(Struct, frozen=True):
 @cache
 def attributes(shape: Any) -> tuple[Attribute, ...]:
     """The attributes of a shape, those of its base classes first."""
+    if hasattr(shape, "attributes"):
+        return tuple(shape.attributes())
     return tuple(_attribute(shape, name, kind) for name, kind in _annotations(shape).items())
 
 

@@ -130,7 +130,10 @@ WRITTEN = [
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (
         documents.Maintenance,
-        facts.maintenance(MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True)),
+        encode(
+            documents.Maintenance,
+            MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True),
+        ),
     ),
     (documents.Committed, facts.commit_with_facts(COMMIT) | {"wasRepeated": False}),
     *(

@@ -554,7 +554,7 @@ COMMANDS: Mapping[str, Command] = {
     "blame": (
         {},
         (
-            (("--at",), "revision", False, "Where to look; HEAD, when it is left out."),
+            (("--at",), "revision", False, "The revision to read. Default: HEAD."),
         ),
         ("key",),
         False,

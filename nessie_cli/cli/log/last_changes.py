@@ -1,4 +1,4 @@
-"""Who changed each key last: a first page key by key, then one walk of history for all the others."""
+"""Finds the commit that changed each key last: a first page key by key, then one walk of the history for the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY = 50_000
 """So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
 
 
-def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
+def last_changes(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
     """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
 
     The first page is looked up; for the others history is walked until all but a few are found. Cost O(log commits) for each key that is looked up,
@@ -31,10 +31,10 @@ def blame_of(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[
         if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta
     while some := list(islice(entries, MANY)):
-        yield from _blame(repository, at, some)
+        yield from _walked(repository, at, some)
 
 
-def _blame(repository: Repository, at: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, CommitMeta]]:
+def _walked(repository: Repository, at: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, CommitMeta]]:
     waiting = {entry.key for entry in entries}
     found: dict[ContentKey, CommitMeta] = {}
     where = at

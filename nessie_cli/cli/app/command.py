@@ -1,0 +1,57 @@
+"""The shape of a command.
+
+The module of a command has four parts:
+
+* `Options`, a frozen dataclass: the only declaration of the options. Its docstring is the help.
+* `EXAMPLES`, the command lines that `--help` shows.
+* `run(options, app)`, which does the work and returns a `Result`. It prints nothing. It raises errors
+  of `nessie_cli.errors`.
+* `show(result, app)`, which prints the result for people. The JSON is encoded from the result.
+"""
+
+from __future__ import annotations
+
+import sys
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
+
+from nessie_cli.cli.app.result import Result, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nessie_cli.cli.context import Invocation
+
+
+class CommandModule(Protocol):
+    """The module of a command."""
+
+    Options: type
+    EXAMPLES: tuple[str, ...]
+    run: Callable[[Any, Invocation], Result]
+    show: Callable[[Any, Invocation], None]
+
+
+def command_of(module: CommandModule, name: str, kind: type[Any]) -> Any:
+    """Returns the Typer command of a module; `kind` is its class."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    text = cleandoc(module.Options.__doc__ or "")
+    single.command(name, cls=kind, help=text, epilog="\n".join(module.EXAMPLES))(module.Options)
+    return typer.main.get_command(single)
+
+
+def execute(options: Any, app: Invocation) -> None:
+    """Runs the command that the options belong to and prints its result.
+
+    Raises `typer.Exit` if the exit code of the result is not 0.
+    """
+    module: Any = sys.modules[type(options).__module__]
+    result: Result = module.run(options, app)
+    if app.wants_json:
+        print_json(result, app)
+    else:
+        module.show(result, app)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)

@@ -1,0 +1,57 @@
+"""The result of a command, and its JSON."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from nessie_cli.wire import documents
+from nessie_cli.wire.encode import encode, encoder
+from nessie_cli.wire.record import OPTIONAL, Record
+from nessie_cli.wire.shape import attributes
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+
+@dataclass(frozen=True)
+class Result(Record):
+    """The base class of results: frozen dataclasses whose fields are the attributes of the JSON.
+
+    A long listing is a field with an iterator, named by `listing`. It is read while it is printed.
+    """
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Result):
+    """A result with a listing that is read while it is printed."""
+
+    error: Annotated[None, documents.Error, OPTIONAL] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Listing):
+    """A listing in the form of a page of the REST API.
+
+    `token` is always null here. `hasMore` is true if a limit cut the listing short.
+    """
+
+    has_more: bool = False
+    token: str | None = None
+
+
+def print_json(result: Result, app: "Invocation") -> None:
+    """Prints a result as one JSON document, or a listing with `--jsonl` as one document per line."""
+    kind: Any = type(result)
+    if kind.listing is None:
+        app.answer(encode(kind, result))
+        return
+    listed = next(one for one in attributes(kind) if one.source == kind.listing)
+    item = get_args(listed.type)[0]
+    records = getattr(result, kind.listing)
+    others = encode(kind, replace(result, **{kind.listing: ()}))
+    del others[listed.name]
+    app.answer_listing(listed.name, map(encoder(item), records), **others)

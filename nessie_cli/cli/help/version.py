@@ -1,0 +1,35 @@
+"""`nessie version`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.versions import current_versions, version_line
+from nessie_cli.wire.shapes import Count
+
+EXAMPLES = ("nessie version", "nessie version --json")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Print the versions of nessie, of Python and of the store's format."""
+
+
+@dataclass(frozen=True)
+class Version(Result):
+    """The versions of nessie and Python, and the newest format of a store that it knows."""
+
+    version: str
+    python: str
+    store_format: Annotated[int, Count]
+
+
+def run(options: Options, app: Invocation) -> Version:  # noqa: ARG001 - the shape of a command
+    """Returns the versions."""
+    return Version(*current_versions())
+
+
+def show(result: Version, app: Invocation) -> None:  # noqa: ARG001 - the shape of a command
+    """Prints the versions on one line."""
+    app.say(version_line())

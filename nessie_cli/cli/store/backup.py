@@ -1,0 +1,37 @@
+"""`nessie store backup`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.heard import progress_of
+from nessie_cli.cli.store.copies import StoreCopy, local_store_url
+from nessie_cli.store.backup import back_up
+
+EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.backup --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Write one consistent state of the store to a new SQLite file.
+
+    Others can read and write the store meanwhile. FILE appears when it is complete, and is a store
+    itself: --store FILE works on it. Stops at the first damaged object.
+    """
+
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to create. It must not exist.")]
+
+
+def run(options: Options, app: Invocation) -> StoreCopy:
+    """Backs up the store to the file."""
+    url, file = local_store_url(app), str(options.file.absolute())
+    with progress_of(app, "backing up") as progress:
+        return StoreCopy.of(url, file, back_up(url, file, progress))
+
+
+def show(result: StoreCopy, app: Invocation) -> None:
+    """Prints how much was backed up."""
+    app.say(f"backed up {result.store} to {result.file}: {result.summary}")

@@ -1,0 +1,48 @@
+"""What `nessie store backup` and `nessie store load` share: the store itself, and their result."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.render.text import counted
+from nessie_cli.store.records import Counts
+from nessie_cli.wire.shapes import Count
+
+
+@dataclass(frozen=True)
+class StoreCopy(Result):
+    """A store and a file, and how much of the one was written to the other."""
+
+    store: str
+    file: str
+    objects: Annotated[int, Count]
+    references: Annotated[int, Count]
+    reflog_entries: Annotated[int, Count]
+    requests: Annotated[int, Count]
+
+    @classmethod
+    def of(cls, store: str, file: str, counts: Counts) -> "StoreCopy":
+        """Returns the result of a copy."""
+        return cls(store, file, counts.objects, counts.references, counts.moves, counts.requests)
+
+    @property
+    def summary(self) -> str:
+        """The counts in words: `900 objects, 1 reference, 301 reflog entries`."""
+        return ", ".join((
+            counted(self.objects, "object"),
+            counted(self.references, "reference"),
+            counted(self.reflog_entries, "reflog entry", "reflog entries"),
+        ))  # fmt: skip
+
+
+def local_store_url(app: Invocation) -> str:
+    """Returns the URL of the store.
+
+    Raises `InvalidInput` if the store is behind a server.
+    """
+    url = app.store_url()
+    if url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url}: is a server, and this command needs the store itself. Hint: name it by --store, where it is")
+    return url

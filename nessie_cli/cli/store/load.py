@@ -1,0 +1,41 @@
+"""`nessie store load`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.heard import progress_of
+from nessie_cli.cli.store.copies import StoreCopy, local_store_url
+from nessie_cli.store.backup import load_backup
+
+EXAMPLES = (
+    "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite",
+    "nessie store load lake.backup --store catalog.sqlite --json",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Load a backup, or any SQLite store, into an empty store.
+
+    The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
+    without commits, as `nessie init` creates it, counts as empty. All hashes stay equal. Either
+    everything is loaded or nothing.
+    """
+
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup, or any other SQLite store.")]
+
+
+def run(options: Options, app: Invocation) -> StoreCopy:
+    """Loads the file into the store."""
+    url, file = local_store_url(app), str(options.file.absolute())
+    with progress_of(app, "loading") as progress:
+        return StoreCopy.of(url, file, load_backup(file, url, progress))
+
+
+def show(result: StoreCopy, app: Invocation) -> None:
+    """Prints how much was loaded."""
+    app.say(f"loaded {result.file} into {result.store}: {result.summary}")

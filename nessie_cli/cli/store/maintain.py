@@ -1,0 +1,77 @@
+"""`nessie store maintain`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.model import MaintenanceReport
+from nessie_cli.model.durations import parse_duration
+from nessie_cli.render.stats import human_size
+from nessie_cli.render.text import counted
+from nessie_cli.wire.record import INLINE
+
+EXAMPLES = (
+    "nessie store maintain --dry-run",
+    "nessie store maintain --grace 6h",
+    "nessie store maintain --full",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Delete unreachable objects, expired reflog entries and request ids.
+
+    Others can read and write the store meanwhile. The settings reflog-expiry (90d) and
+    request-expiry (7d) of the repository say when entries expire. Objects that the reflog needs are
+    kept, so `nessie undo` works until then.
+    """
+
+    grace: Annotated[
+        str,
+        typer.Option(
+            "--grace",
+            metavar="DURATION",
+            help="Keep objects written within this time. It must be longer than the longest load.",
+        ),
+    ] = "1d"
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, and delete nothing.")] = False
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Rewrite the store and return free space to the file system. Writers wait meanwhile.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Maintenance(Result):
+    """What `nessie store maintain` did, or would do in a dry run."""
+
+    report: Annotated[MaintenanceReport, INLINE]
+
+
+def run(options: Options, app: Invocation) -> Maintenance:
+    """Maintains the store."""
+    grace = parse_duration(options.grace)
+    with app.at_work("maintaining the store"):
+        report = app.repository().maintain(grace=grace, dry_run=options.dry_run, full=options.full)
+    return Maintenance(report)
+
+
+def show(result: Maintenance, app: Invocation) -> None:
+    """Prints what was deleted, what was kept and the size of the store."""
+    report = result.report
+    would = "would be " if report.dry_run else ""
+    entries = counted(report.moves, "reflog entry", "reflog entries")
+    kinds = ", ".join(counted(found.objects, kind) for kind, found in report.reclaimed.items())
+    reclaimed = human_size(sum(found.size for found in report.reclaimed.values()))
+    app.say(f"{would}expired: {entries}, {counted(report.requests, 'request id')}")
+    app.say(f"{would}deleted: {kinds} ({reclaimed})")
+    app.say(f"kept: {counted(report.kept, 'object')}")
+    app.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")
+    if report.free:
+        app.say(f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system")
