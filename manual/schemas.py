@@ -150,8 +150,8 @@ def _page() -> str:
     return f"""# JSON of the commands
 
 With `--json` stdout holds exactly one document, whatever happens: the result, or `{{"error": ...}}`. Every command has a JSON Schema (2020-12)
-here; the schemas share [definitions.json](definitions.json). The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader
-ignores those that it does not know.
+here; the schemas share [definitions.json](definitions.json).
+The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader ignores those that it does not know.
 
 With `--jsonl` a listing prints one record per line as it is read, however long it is; a failure on the way is a last line `{{"error": ...}}`. Other
 commands print their document on one line.
