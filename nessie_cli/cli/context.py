@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.options import GlobalOptions
 from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
@@ -17,6 +17,7 @@ from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
 if TYPE_CHECKING:
     import typer
 
+    from nessie_cli.cli.app.output import Output
     from nessie_cli.cli.hooks import Hooks
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
@@ -45,7 +46,6 @@ class Invocation:
     def __init__(self, argv: Sequence[str]) -> None:
         self.argv = tuple(argv)
         self.options = GlobalOptions()
-        self.answered = False
         self.resolutions: Resolutions | None = None
         self.renames: Mapping[ContentKey, ContentKey] = {}
         self.staged_keys: Collection[ContentKey] = ()
@@ -343,6 +343,13 @@ class Invocation:
 
     # -- output -----------------------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def output(self) -> Output:
+        """Where the result and everything else is printed."""
+        from nessie_cli.cli.app.output import Output
+
+        return Output(self.argv, self.options, self.now, self._busy)
+
     @property
     def wants_json(self) -> bool:
         """Whether stdout is to hold JSON."""
@@ -350,70 +357,34 @@ class Invocation:
 
     @property
     def wants_json_errors(self) -> bool:
-        """Whether a failure is to be told as JSON: also where the parser failed before it came to the option, wherever that stands."""
-        words = self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
-        return self.wants_json or "--json" in words or "--jsonl" in words
+        """Whether a failure is to be told as JSON."""
+        return self.output.is_json_for_errors
 
-    @cached_property
+    @property
     def out(self) -> Terminal:
         """Where the result goes."""
-        return self._terminal(sys.stdout)
+        return self.output.out
 
-    @cached_property
+    @property
     def err(self) -> Terminal:
         """Where everything else goes."""
-        return self._terminal(sys.stderr)
-
-    def _terminal(self, stream: TextIO) -> Terminal:
-        from nessie_cli.render.terminal import Terminal
-        from nessie_cli.workspace.environment import everything
-
-        return Terminal(stream, environment=everything(), color=self.options.color, pager=not self.options.no_pager, now=self.now, busy=self._busy)
+        return self.output.err
 
     def say(self, *spans: Span | str) -> None:
         """Print one line of the result."""
-        self.out.print_line(*spans)
+        self.output.say(*spans)
 
     def note(self, line: str) -> None:
         """Tell what is no result, on stderr; `--quiet` leaves it out."""
-        if not self.options.quiet:
-            self.err.print_line(line)
+        self.output.note(line)
 
     def answer(self, document: Any) -> None:
         """Print the one JSON document of this command."""
-        self.answered = True
-        if self.options.jsonl:
-            self.out.print_json_lines([document])
-        else:
-            self.out.print_json(document)
+        self.output.print_document(document)
 
     def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
-        """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`.
-
-        A failure on the way still leaves one well-formed document: what was read so far, and the `error`; with `--jsonl` it is the last line.
-        """
-        if self.options.jsonl:
-            self.out.print_json_lines(documents)
-            return
-        self.answered = True
-        from nessie_cli.render.terminal import json_text
-
-        write = self.out.write
-        write(json_text(more | {name: []})[:-2])
-        between = ""
-        try:
-            for document in documents:
-                write(between + json_text(document))
-                between = ","
-        except BrokenPipeError:
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            from nessie_cli.cli.faults import fault_of
-            from nessie_cli.wire.facts import error_with_facts
-
-            write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')
-            raise
-        write("]}\n")
+        """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`."""
+        self.output.print_listing(name, documents, **more)
 
 
 def _unheard(_done: int, _total: int | None) -> None:

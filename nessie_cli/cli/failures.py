@@ -123,7 +123,7 @@ def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     from nessie_cli.cli.resolutions import conflict_report, resolutions_of
     from nessie_cli.wire.facts import error_with_facts
 
-    if call.wants_json_errors and not call.answered:
+    if call.wants_json_errors and not call.output.has_document:
         call.answer({"error": error_with_facts(error, resolutions_of(error, call))})
     sys.stdout.flush()
     conflicts = error.conflicts if isinstance(error, errors.ReferenceConflict) else []

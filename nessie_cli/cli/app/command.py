@@ -6,7 +6,7 @@ The module of a command has four parts:
 * `EXAMPLES`, the command lines that `--help` shows.
 * `run(options, app)`, which does the work and returns a `Result`. It prints nothing. It raises errors
   of `nessie_cli.errors`.
-* `show(result, app)`, which prints the result for people. The JSON is encoded from the result.
+* `show(result, output)`, which prints the result for people. The JSON is encoded from the result.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nessie_cli.cli.app.result import Result, print_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nessie_cli.cli.app.output import Output
     from nessie_cli.cli.context import Invocation
 
 
@@ -31,7 +32,7 @@ class CommandModule(Protocol):
     Options: type
     EXAMPLES: tuple[str, ...]
     run: Callable[[Any, Invocation], Result]
-    show: Callable[[Any, Invocation], None]
+    show: Callable[[Any, Output], None]
 
 
 def command_of(module: CommandModule, name: str, kind: type[Any]) -> Any:
@@ -49,9 +50,9 @@ def execute(options: Any, app: Invocation) -> None:
     """
     module: Any = sys.modules[type(options).__module__]
     result: Result = module.run(options, app)
-    if app.wants_json:
-        print_json(result, app)
+    if app.output.is_json:
+        print_json(result, app.output)
     else:
-        module.show(result, app)
+        module.show(result, app.output)
     if result.exit_code:
         raise typer.Exit(result.exit_code)

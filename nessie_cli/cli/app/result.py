@@ -9,7 +9,7 @@ from nessie_cli.wire.record import OPTIONAL, Record
 from nessie_cli.wire.shape import attributes
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.output import Output
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class Page(Listing):
     token: str | None = None
 
 
-def print_json(result: Result, app: "Invocation") -> None:
+def print_json(result: Result, output: "Output") -> None:
     """Prints a result as one JSON document, or a listing with `--jsonl` as one document per line."""
     kind: Any = type(result)
     if kind.listing is None:
-        app.answer(encode(kind, result))
+        output.print_document(encode(kind, result))
         return
     listed = next(one for one in attributes(kind) if one.source == kind.listing)
     item = get_args(listed.type)[0]
     records = getattr(result, kind.listing)
     others = encode(kind, replace(result, **{kind.listing: ()}))
     del others[listed.name]
-    app.answer_listing(listed.name, map(encoder(item), records), **others)
+    output.print_listing(listed.name, map(encoder(item), records), **others)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.versions import current_versions, version_line
@@ -30,6 +31,6 @@ def run(options: Options, app: Invocation) -> Version:  # noqa: ARG001 - the sha
     return Version(*current_versions())
 
 
-def show(result: Version, app: Invocation) -> None:  # noqa: ARG001 - the shape of a command
+def show(result: Version, output: Output) -> None:  # noqa: ARG001 - the shape of a command
     """Prints the versions on one line."""
-    app.say(version_line())
+    output.say(version_line())

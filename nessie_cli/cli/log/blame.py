@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.log.last_changes import last_changes
@@ -68,9 +69,9 @@ def run(options: Options, app: Invocation) -> Blame:
     return Blame(effective_reference=effective, blame=chain(first, found))
 
 
-def show(result: Blame, app: Invocation) -> None:
+def show(result: Blame, output: Output) -> None:
     """Prints a table with a row for each key."""
-    out = app.out
+    out = output.out
     rows = (
         (
             str(one.entry.key),

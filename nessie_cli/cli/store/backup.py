@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.heard import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url
@@ -32,6 +33,6 @@ def run(options: Options, app: Invocation) -> StoreCopy:
         return StoreCopy.of(url, file, back_up(url, file, progress))
 
 
-def show(result: StoreCopy, app: Invocation) -> None:
+def show(result: StoreCopy, output: Output) -> None:
     """Prints how much was backed up."""
-    app.say(f"backed up {result.store} to {result.file}: {result.summary}")
+    output.say(f"backed up {result.store} to {result.file}: {result.summary}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.heard import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url
@@ -36,6 +37,6 @@ def run(options: Options, app: Invocation) -> StoreCopy:
         return StoreCopy.of(url, file, load_backup(file, url, progress))
 
 
-def show(result: StoreCopy, app: Invocation) -> None:
+def show(result: StoreCopy, output: Output) -> None:
     """Prints how much was loaded."""
-    app.say(f"loaded {result.file} into {result.store}: {result.summary}")
+    output.say(f"loaded {result.file} into {result.store}: {result.summary}")

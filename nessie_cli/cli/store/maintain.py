@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
 from nessie_cli.model import MaintenanceReport
@@ -62,16 +63,16 @@ def run(options: Options, app: Invocation) -> Maintenance:
     return Maintenance(report)
 
 
-def show(result: Maintenance, app: Invocation) -> None:
+def show(result: Maintenance, output: Output) -> None:
     """Prints what was deleted, what was kept and the size of the store."""
     report = result.report
     would = "would be " if report.dry_run else ""
     entries = counted(report.moves, "reflog entry", "reflog entries")
     kinds = ", ".join(counted(found.objects, kind) for kind, found in report.reclaimed.items())
     reclaimed = human_size(sum(found.size for found in report.reclaimed.values()))
-    app.say(f"{would}expired: {entries}, {counted(report.requests, 'request id')}")
-    app.say(f"{would}deleted: {kinds} ({reclaimed})")
-    app.say(f"kept: {counted(report.kept, 'object')}")
-    app.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")
+    output.say(f"{would}expired: {entries}, {counted(report.requests, 'request id')}")
+    output.say(f"{would}deleted: {kinds} ({reclaimed})")
+    output.say(f"kept: {counted(report.kept, 'object')}")
+    output.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")
     if report.free:
-        app.say(f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system")
+        output.say(f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system")

@@ -1,0 +1,106 @@
+"""The output of a command: the result on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nessie_cli.render.terminal import Terminal, json_text
+from nessie_cli.workspace.environment import everything
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from nessie_cli.cli.options import GlobalOptions
+    from nessie_cli.render.busy import Busy
+    from nessie_cli.render.spans import Span
+
+
+class Output:
+    """Prints what a command found or did, as the global options ask for it."""
+
+    def __init__(self, argv: Sequence[str], options: GlobalOptions, now: datetime, busy: Busy | None) -> None:
+        self.options = options
+        self.has_document = False
+        """Whether the one JSON document has been printed."""
+        self._argv = argv
+        self._now = now
+        self._busy = busy
+
+    @property
+    def is_json(self) -> bool:
+        """Whether stdout holds JSON."""
+        return self.options.json or self.options.jsonl
+
+    @property
+    def is_json_for_errors(self) -> bool:
+        """Whether an error is printed as JSON, even if the parser failed before `--json`."""
+        words = self._argv[: self._argv.index("--")] if "--" in self._argv else self._argv
+        return self.is_json or "--json" in words or "--jsonl" in words
+
+    @cached_property
+    def out(self) -> Terminal:
+        """The terminal or pipe of the result."""
+        return self._terminal(sys.stdout)
+
+    @cached_property
+    def err(self) -> Terminal:
+        """The terminal or pipe of everything else."""
+        return self._terminal(sys.stderr)
+
+    def _terminal(self, stream: TextIO) -> Terminal:
+        return Terminal(
+            stream,
+            environment=everything(),
+            color=self.options.color,
+            pager=not self.options.no_pager,
+            now=self._now,
+            busy=self._busy,
+        )
+
+    def say(self, *spans: Span | str) -> None:
+        """Prints one line of the result."""
+        self.out.print_line(*spans)
+
+    def note(self, line: str) -> None:
+        """Prints a remark on stderr, unless `--quiet` is set."""
+        if not self.options.quiet:
+            self.err.print_line(line)
+
+    def print_document(self, document: Any) -> None:
+        """Prints the one JSON document of the command."""
+        self.has_document = True
+        if self.options.jsonl:
+            self.out.print_json_lines([document])
+        else:
+            self.out.print_json(document)
+
+    def print_listing(self, name: str, documents: Iterable[Any], **others: Any) -> None:
+        """Prints a listing while it is read.
+
+        With `--jsonl` each record is a line. Otherwise the records are the attribute `name` of one
+        document with the `others`. If reading fails, the document stays well-formed: it holds the
+        records read so far and the `error`. With `--jsonl` the error is the last line.
+        """
+        if self.options.jsonl:
+            self.out.print_json_lines(documents)
+            return
+        self.has_document = True
+        write = self.out.write
+        write(json_text(others | {name: []})[:-2])
+        between = ""
+        try:
+            for document in documents:
+                write(between + json_text(document))
+                between = ","
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            from nessie_cli.cli.faults import fault_of
+            from nessie_cli.wire.facts import error_with_facts
+
+            write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')
+            raise
+        write("]}\n")
