@@ -8,16 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.options import GlobalOptions
-from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
+from nessie_cli.errors import InvalidInput
 
 if TYPE_CHECKING:
     import typer
 
     from nessie_cli.cli.app.output import Output
+    from nessie_cli.cli.app.store_choice import StoreChoice
     from nessie_cli.cli.hooks import Hooks
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model import ContentKey
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from nessie_cli.wire.facts import Resolutions
     from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.folder import Workspace
-    from nessie_cli.workspace.user import Profile
-
-NO_STORE = "no store: there is no workspace here or above, and no --store, NESSIE_STORE or default profile; `nessie init` makes one"
-NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie init` makes one, or commit in one step with -m"
-
 
 class Invocation:
     """What one command line was given, and what follows from it. Nothing is looked up before it is asked for.
@@ -67,133 +62,28 @@ class Invocation:
     # -- where to work ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _found_workspace(self) -> Workspace | None:
-        from nessie_cli.workspace.folder import find_workspace
+    def store(self) -> StoreChoice:
+        """The store, the workspace and the profile of this invocation."""
+        from nessie_cli.cli.app.store_choice import StoreChoice
 
-        return find_workspace(Path.cwd())
+        return StoreChoice(self.options, self.output)
 
-    @cached_property
+    @property
     def workspace(self) -> Workspace | None:
-        """The workspace found upwards from here; None if there is none, or if it is not trusted and the user names a store.
-
-        Raises `NotAllowed` for a workspace of another user.
-        """
-        from nessie_cli.workspace.trust import FOREIGN, TRUSTED
-
-        found = self._found_workspace
-        if found is None or found.trust == TRUSTED:
-            return found
-        if self._names_store():
-            return None
-        if found.trust == FOREIGN:
-            raise found.refusal("nothing in it is used")
-        return found
+        """The workspace in use, if there is one."""
+        return self.store.workspace
 
     def need_workspace(self) -> Workspace:
         """The workspace; raises `StoreNotFound` where there is none."""
-        if self.workspace is not None:
-            return self.workspace
-        if self._found_workspace is not None:
-            raise self._found_workspace.refusal("it is ignored while an option or a variable names the store")
-        raise StoreNotFound(NO_WORKSPACE)
-
-    def _names_store(self) -> bool:
-        """Whether the user names the store: by an option, or by a variable."""
-        from nessie_cli.workspace import environment as env
-
-        options = self.options
-        return bool(options.store or options.profile) or any(map(env.variable, (env.STORE, env.ENDPOINT, env.PROFILE)))
-
-    @cached_property
-    def _profile(self) -> Profile | None:
-        """The profile in use: the one that is named, else, where nothing nearer names a store, the user's default one."""
-        from nessie_cli.workspace.user import default_profile
-
-        if name := self._profile_name():
-            return self._named_profile(name)
-        return default_profile() if self._nearer_store() is None else None
-
-    def _profile_name(self) -> str | None:
-        from nessie_cli.workspace import environment as env
-
-        if self.options.profile or self.options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT):
-            return self.options.profile
-        return env.variable(env.PROFILE)
-
-    @staticmethod
-    def _named_profile(name: str) -> Profile:
-        from nessie_cli.workspace.user import named_profile, profile_names
-
-        found = named_profile(name)
-        if found is None:
-            from nessie_cli.cli.suggestions import did_you_mean
-
-            raise SettingNotFound(f"there is no profile '{name}'{did_you_mean(name, profile_names())}", name)
-        return found
-
-    def _nearer_store(self) -> str | None:
-        from nessie_cli.workspace import environment as env
-
-        named = self.options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT)
-        return named or (self.workspace.store() if self.workspace else None)
+        return self.store.need_workspace()
 
     def store_url(self) -> str:
-        """The store: `--store` or `--profile`, `NESSIE_STORE`, `NESSIE_ENDPOINT`, `NESSIE_PROFILE`, the workspace, the default profile.
-
-        Raises `StoreNotFound` for none.
-        """
-        if self.options.store and self.options.profile:
-            raise InvalidInput("--store and --profile exclude each other: both name the store")
-        named = self._profile.store if self._profile_name() and self._profile else None
-        url = named or self._nearer_store() or (self._profile.store if self._profile else None)
-        if url is None:
-            raise StoreNotFound(NO_STORE)
-        return url
+        """The URL of the store; raises `StoreNotFound` for none."""
+        return self.store.url()
 
     def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
-        """How a server is reached, by the settings of the profile or workspace that names it; None for a store that is no server."""
-        if not url.startswith(("http://", "https://")):
-            return None
-        from nessie_cli.cli.access import access_of
-
-        if self._profile_name() or self._nearer_store() is None:
-            return access_of(url, self._profile, None, self.err.print_line)
-        # A URL that the workspace or a profile names as well, as plug-ins are given it, is reached by its settings.
-        workspace = workspace or self.workspace
-        if not workspace or workspace.named_store() != url:
-            return access_of(url, self.profile_with(url), None, self.err.print_line)
-        try:
-            return access_of(url, None, workspace, self.err.print_line, named=self._names(url))
-        finally:
-            if workspace.ignored:
-                names = ", ".join(dict.fromkeys(workspace.ignored))
-                self.note(f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it")
-
-    def _names(self, url: str) -> bool:
-        """Whether the user names this very URL on the command line or in the environment."""
-        from nessie_cli.workspace import environment as env
-
-        return url in (self.options.store, env.variable(env.STORE), env.variable(env.ENDPOINT))
-
-    def is_users_word(self, url: str) -> bool:
-        """Whether the user named the store at a URL, here or before; a workspace alone is not enough for a server."""
-        if "://" not in url or url.startswith("sqlite:") or self._names(url):
-            return True
-        if self._profile and self._profile.store == url:
-            return True
-        from nessie_cli.workspace.trust_records import consent
-
-        return consent().covers(url)
-
-    @staticmethod
-    def profile_with(url: str) -> Profile | None:
-        """The profile of NESSIE_PROFILE, else the default one, when it names this store."""
-        from nessie_cli.workspace import environment as env
-        from nessie_cli.workspace.user import default_profile, named_profile
-
-        name = env.variable(env.PROFILE)
-        found = (named_profile(name) if name else None) or default_profile()
-        return found if found and found.store == url else None
+        """How a server is reached; None for a store that is no server."""
+        return self.store.access(url, workspace)
 
     def repository(self) -> Repository:
         """The repository of this invocation, opened once and closed at its end."""
@@ -238,7 +128,7 @@ class Invocation:
         return BatchFile(self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace"))
 
     def _hooked(self, repository: Repository) -> Repository:
-        workspace = self._found_workspace
+        workspace = self.store.found_workspace
         if workspace is None or not os.path.isdir(workspace.hooks_path):  # noqa: PTH112 (pathlib raises for a folder that may not be read)
             return repository
         from nessie_cli.cli.hooks import hooks_of
@@ -297,13 +187,13 @@ class Invocation:
         from nessie_cli.workspace import environment as env
 
         named = self.options.ref or env.variable(env.REFERENCE)
-        if named is None and self._profile_name() and self._profile:
-            named = self._profile.ref
+        if named is None and self.store.profile_name and self.store.profile:
+            named = self.store.profile.ref
         if named is None and self.workspace:
             named = self.workspace.current_reference()
         named = named or env.variable(env.DEFAULT_BRANCH)
-        if named is None and self._nearer_store() is None and self._profile:
-            named = self._profile.ref
+        if named is None and self.store.nearer_store is None and self.store.profile:
+            named = self.store.profile.ref
         return commitspec.parse(named or self.repository().config().default_branch, self.now)
 
     def reference_name(self) -> str:

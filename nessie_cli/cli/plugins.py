@@ -108,7 +108,7 @@ def _store(call: Invocation) -> str | None:
     try:
         url = call.store_url()
         # In a variable, a URL counts as named by the user: one that only a workspace names is left to the plug-in's own `nessie`.
-        return absolute_store(without_secrets(url), Path.cwd()) if call.is_users_word(url) else None
+        return absolute_store(without_secrets(url), Path.cwd()) if call.store.is_chosen_by_user(url) else None
     except NessieError:
         if named:
             raise

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from manual.tree import module_of
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 
 NEVER = {
@@ -54,7 +55,7 @@ def test_help_loads_no_command(nessie):
     loaded = modules_after(nessie, "--help")
 
     assert [
-        name for name in loaded if name.startswith(("nessie_cli.cli.commands", "nessie_cli.repository", "nessie_cli.render", "nessie_cli.model"))
+        name for name in loaded if name.startswith(("nessie_cli.cli.commands", "nessie_cli.cli.log", "nessie_cli.repository", "nessie_cli.render", "nessie_cli.model"))
     ] == []
     assert NEVER & loaded == set()
 
@@ -79,12 +80,10 @@ LEAVES = dict(leaves())
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_examples(name):
-    from importlib import import_module
-
     entry = LEAVES[name]
-    module = import_module(f"nessie_cli.cli.commands.{entry.module}")
+    module = module_of(entry)
 
-    assert getattr(module, entry.function).__doc__.splitlines()[0] == entry.help
+    assert getattr(module, entry.function or "Options").__doc__.splitlines()[0] == entry.help
     assert module.EXAMPLES
     assert all(example.startswith("nessie ") for example in module.EXAMPLES)
 
@@ -103,13 +102,11 @@ def test_every_group_has_help_with_an_example(nessie, name):
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_every_command_has_help_with_an_example_and_no_annotation_is_text(workspace, name):
-    from importlib import import_module
-
     entry = LEAVES[name]
     out = workspace.ok(*name.split(), "--help").out
 
     assert f"Usage: nessie {name}" in out
     assert "{" not in out.partition("\n\n")[0], "as the manual writes it"
     assert "Examples:\n  nessie " in out
-    function = getattr(import_module(f"nessie_cli.cli.commands.{entry.module}"), entry.function)
-    assert [a for a in function.__annotations__.values() if isinstance(a, str)] == []
+    declared = getattr(module_of(entry), entry.function or "Options")
+    assert [a for a in declared.__annotations__.values() if isinstance(a, str)] == []

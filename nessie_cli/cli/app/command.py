@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
-from nessie_cli.cli.app.result import Result, print_json
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nessie_cli.cli.app.output import Output
+    from nessie_cli.cli.app.result import Result
     from nessie_cli.cli.context import Invocation
 
 
@@ -48,6 +47,8 @@ def execute(options: Any, app: Invocation) -> None:
 
     Raises `typer.Exit` if the exit code of the result is not 0.
     """
+    from nessie_cli.cli.app.result import print_json
+
     module: Any = sys.modules[type(options).__module__]
     result: Result = module.run(options, app)
     if app.output.is_json:

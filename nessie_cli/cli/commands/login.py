@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nessie_cli.cli.app.store_choice import profile_with
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 
@@ -88,7 +89,7 @@ def _token(call: Invocation, url: str, *, token_stdin: bool) -> "Secret | None":
     if refusal := consent().refusal(url, named=True):
         raise NotAllowed(refusal)
     # Neither a workspace nor a profile of another server says how this one is reached.
-    access = access_of(url, call.profile_with(url), None, call.err.print_line)
+    access = access_of(url, profile_with(url), None, call.err.print_line)
     token = _read_token(url, stdin=token_stdin, ask=access.credentials is None)
     if token is None and access.credentials is None:
         return None

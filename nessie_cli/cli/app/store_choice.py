@@ -1,0 +1,162 @@
+"""Which store a command works on, and how it is reached.
+
+The first of these names the store: `--store` or `--profile`, `NESSIE_STORE`, `NESSIE_ENDPOINT`,
+`NESSIE_PROFILE`, the workspace, the default profile.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
+from nessie_cli.workspace import environment as env
+from nessie_cli.workspace.folder import find_workspace
+from nessie_cli.workspace.trust import FOREIGN, TRUSTED
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.app.output import Output
+    from nessie_cli.cli.options import GlobalOptions
+    from nessie_cli.repository.access import Access
+    from nessie_cli.workspace.folder import Workspace
+    from nessie_cli.workspace.user import Profile
+
+NO_STORE = "no store: there is no workspace here or above, and no --store, NESSIE_STORE or default profile; `nessie init` makes one"
+NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie init` makes one, or commit in one step with -m"
+
+
+class StoreChoice:
+    """The store of an invocation, its workspace and its profile. Each is looked up on first use."""
+
+    def __init__(self, options: GlobalOptions, output: Output) -> None:
+        self._options = options
+        self._output = output
+
+    @cached_property
+    def found_workspace(self) -> Workspace | None:
+        """The workspace found upwards from here, trusted or not."""
+        return find_workspace(Path.cwd())
+
+    @cached_property
+    def workspace(self) -> Workspace | None:
+        """The workspace in use.
+
+        None if there is none, or if it is not trusted and the user names a store. Raises
+        `NotAllowed` for a workspace of another user.
+        """
+        found = self.found_workspace
+        if found is None or found.trust == TRUSTED:
+            return found
+        if self._user_names_store():
+            return None
+        if found.trust == FOREIGN:
+            raise found.refusal("nothing in it is used")
+        return found
+
+    def need_workspace(self) -> Workspace:
+        """Returns the workspace. Raises `StoreNotFound` if there is none."""
+        if self.workspace is not None:
+            return self.workspace
+        if self.found_workspace is not None:
+            raise self.found_workspace.refusal("it is ignored while an option or a variable names the store")
+        raise StoreNotFound(NO_WORKSPACE)
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """The named profile, or the default profile if nothing nearer names a store."""
+        from nessie_cli.workspace.user import default_profile
+
+        if name := self.profile_name:
+            return _named_profile(name)
+        return default_profile() if self.nearer_store is None else None
+
+    @property
+    def profile_name(self) -> str | None:
+        """The profile that `--profile` or `NESSIE_PROFILE` names."""
+        options = self._options
+        if options.profile or options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT):
+            return options.profile
+        return env.variable(env.PROFILE)
+
+    @property
+    def nearer_store(self) -> str | None:
+        """The store that an option, a variable or the workspace names."""
+        named = self._options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT)
+        return named or (self.workspace.store() if self.workspace else None)
+
+    def url(self) -> str:
+        """Returns the URL of the store. Raises `StoreNotFound` if nothing names one."""
+        if self._options.store and self._options.profile:
+            raise InvalidInput("--store and --profile exclude each other: both name the store")
+        named = self.profile.store if self.profile_name and self.profile else None
+        url = named or self.nearer_store or (self.profile.store if self.profile else None)
+        if url is None:
+            raise StoreNotFound(NO_STORE)
+        return url
+
+    def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
+        """Returns how a server is reached, or None if the store is not a server.
+
+        The settings are those of the profile or the workspace that names the URL.
+        """
+        if not url.startswith(("http://", "https://")):
+            return None
+        from nessie_cli.cli.access import access_of
+
+        tell = self._output.err.print_line
+        if self.profile_name or self.nearer_store is None:
+            return access_of(url, self.profile, None, tell)
+        # A plug-in gets the URL of the workspace or profile; the settings there apply to it.
+        workspace = workspace or self.workspace
+        if not workspace or workspace.named_store() != url:
+            return access_of(url, profile_with(url), None, tell)
+        try:
+            return access_of(url, None, workspace, tell, named=self._user_names(url))
+        finally:
+            if workspace.ignored:
+                names = ", ".join(dict.fromkeys(workspace.ignored))
+                self._output.note(f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it")
+
+    def is_chosen_by_user(self, url: str) -> bool:
+        """Whether the user named the store at a URL, now or earlier.
+
+        A server that only a workspace names is not chosen by the user.
+        """
+        if "://" not in url or url.startswith("sqlite:") or self._user_names(url):
+            return True
+        if self.profile and self.profile.store == url:
+            return True
+        from nessie_cli.workspace.trust_records import consent
+
+        return consent().covers(url)
+
+    def _user_names_store(self) -> bool:
+        options = self._options
+        variables = (env.STORE, env.ENDPOINT, env.PROFILE)
+        return bool(options.store or options.profile) or any(map(env.variable, variables))
+
+    def _user_names(self, url: str) -> bool:
+        """Whether an option or a variable names this very URL."""
+        return url in (self._options.store, env.variable(env.STORE), env.variable(env.ENDPOINT))
+
+
+def profile_with(url: str) -> Profile | None:
+    """Returns the profile of NESSIE_PROFILE, else the default one, if it names this store."""
+    from nessie_cli.workspace.user import default_profile, named_profile
+
+    name = env.variable(env.PROFILE)
+    found = (named_profile(name) if name else None) or default_profile()
+    return found if found and found.store == url else None
+
+
+def _named_profile(name: str) -> Profile:
+    from nessie_cli.workspace.user import named_profile, profile_names
+
+    found = named_profile(name)
+    if found is None:
+        from nessie_cli.cli.suggestions import did_you_mean
+
+        near = did_you_mean(name, profile_names())
+        raise SettingNotFound(f"there is no profile '{name}'{near}", name)
+    return found
