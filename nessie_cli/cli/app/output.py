@@ -6,9 +6,6 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nessie_cli.render.terminal import Terminal, json_text
-from nessie_cli.workspace.environment import everything
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
@@ -16,6 +13,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.options import GlobalOptions
     from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
+    from nessie_cli.render.terminal import Terminal
 
 
 class Output:
@@ -51,6 +49,9 @@ class Output:
         return self._terminal(sys.stderr)
 
     def _terminal(self, stream: TextIO) -> Terminal:
+        from nessie_cli.render.terminal import Terminal
+        from nessie_cli.workspace.environment import everything
+
         return Terminal(
             stream,
             environment=everything(),
@@ -87,6 +88,8 @@ class Output:
         if self.options.jsonl:
             self.out.print_json_lines(documents)
             return
+        from nessie_cli.render.terminal import json_text
+
         self.has_document = True
         write = self.out.write
         write(json_text(others | {name: []})[:-2])
