@@ -340,32 +340,8 @@ class Script(Shape):
     script: str
 
 
-class Token(Shape):
-    """An entry of a token file; `created` and `expires` are null where they are not known, or never."""
-
-    tokenId: str
-    name: str
-    roles: list[str]
-    created: Instant | None
-    expires: Instant | None
 
 
-class NewToken(Token):
-    """A token that was made just now, told this once."""
-
-    token: str
-
-
-class Tokens(wire.Listing):
-    """The entries of a token file, in its order."""
-
-    tokens: list[Token]
-
-
-class RevokedTokens(Shape):
-    """The entries that were taken out of a token file."""
-
-    revoked: list[Token]
 
 
 class Text(Shape):
@@ -437,10 +413,6 @@ ANSWERS: Mapping[str, Answer] = {
     "cherry-pick": Answer((wire.Merge,)),
     "reflog": Answer((Reflog,), wire.ReflogEntry),
     "undo": Answer((Undone,)),
-    "serve": Answer(()),
-    "token new": Answer((NewToken,)),
-    "token list": Answer((Tokens,), Token),
-    "token revoke": Answer((RevokedTokens,)),
     "fsck": Answer((Checked,), wire.Problem),
     "audit": Answer((Audited,), Finding),
     "stats": Answer((Statistics,)),

@@ -119,10 +119,10 @@ GC_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
-    "new": CommandEntry("token_new", "token_new", "Make a token for a caller of `nessie serve`, and print it: this once.", SETTINGS),
-    "list": CommandEntry("token_list", "token_list", "List the tokens of a file: for whom, with which roles, until when.", SETTINGS),
+    "new": CommandEntry("serve.token_new", "", "Create a token for a caller of `nessie serve`, and print it once.", SETTINGS),
+    "list": CommandEntry("serve.token_list", "", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS),
     "revoke": CommandEntry(
-        "token_revoke", "token_revoke", "Take tokens out of a file: a running server refuses them from its next request on.", SETTINGS
+        "serve.token_revoke", "", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS
     ),
 }
 
@@ -192,7 +192,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "blame": CommandEntry("log.blame", "", "Show for each key the commit that changed it last.", HISTORY),
     "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
     "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
-    "serve": CommandEntry("serve", "serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
+    "serve": CommandEntry("serve.serve", "", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
     "token": CommandEntry(
         "",
         "",

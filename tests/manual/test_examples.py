@@ -12,12 +12,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from manual.tree import module_of
 from nessie_cli.cli import registry
 from nessie_cli.cli.registry import COMMANDS
 
@@ -101,9 +101,9 @@ NEEDS = {
 def examples() -> list[str]:
     """The examples of `nessie`, of its groups and of all commands, each once."""
     entries = [entry for top in COMMANDS.values() for entry in (top.children or {"": top}).values()]
-    modules = dict.fromkeys(entry.module for entry in entries)
+    modules = dict.fromkeys(module_of(entry) for entry in entries)
     of_groups = [*registry.EXAMPLES, *(example for top in COMMANDS.values() for example in top.examples)]
-    return list(dict.fromkeys(of_groups + [example for module in modules for example in import_module(f"nessie_cli.cli.commands.{module}").EXAMPLES]))
+    return list(dict.fromkeys(of_groups + [example for module in modules for example in module.EXAMPLES]))
 
 
 def run(nessie, line: str, code: int = 0, hash_: str = ""):

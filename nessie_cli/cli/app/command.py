@@ -4,8 +4,8 @@ The module of a command has four parts:
 
 * `Options`, a frozen dataclass: the only declaration of the options. Its docstring is the help.
 * `EXAMPLES`, the command lines that `--help` shows.
-* `run(options, app)`, which does the work and returns a `Result`. It prints nothing. It raises errors
-  of `nessie_cli.errors`.
+* `run(options, app)`, which does the work and returns a `Result`, or None if there is nothing to
+  print. It raises errors of `nessie_cli.errors`.
 * `show(result, output)`, which prints the result for people. The JSON is encoded from the result.
 """
 
@@ -30,7 +30,7 @@ class CommandModule(Protocol):
 
     Options: type
     EXAMPLES: tuple[str, ...]
-    run: Callable[[Any, Invocation], Result]
+    run: Callable[[Any, Invocation], Result | None]
     show: Callable[[Any, Output], None]
 
 
@@ -50,7 +50,9 @@ def execute(options: Any, app: Invocation) -> None:
     from nessie_cli.cli.app.result import print_json
 
     module: Any = sys.modules[type(options).__module__]
-    result: Result = module.run(options, app)
+    result: Result | None = module.run(options, app)
+    if result is None:
+        return
     if app.output.is_json:
         print_json(result, app.output)
     else:

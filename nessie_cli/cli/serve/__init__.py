@@ -1,0 +1,1 @@
+"""The commands of the server: `nessie serve` and `nessie token`."""

@@ -1,0 +1,219 @@
+"""`nessie serve`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Secret
+from nessie_cli.workspace import environment as env
+
+if TYPE_CHECKING:
+    from nessie_cli.server import JwtSettings, Security, Tls
+
+EXAMPLES = (
+    "nessie serve",
+    "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
+    "nessie serve --store memory: --access-log",
+    "nessie serve --allowed-host catalog.example.com",
+    "nessie serve --tokens tokens --rules rules.toml --open-metrics",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.
+
+    The store must exist; `memory:` is a new, empty one that lasts as long as the server. When the
+    server stops, it finishes the requests that it has accepted.
+    """
+
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one."),
+    ] = 19120
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Listen on an address that other machines reach, without authentication.",
+        ),
+    ] = False
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="Answer under this host name too; repeatable, or with commas. Loopback names are always allowed.",
+        ),
+    ] = None
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", min=1, max=64, help="How many processes answer requests."),
+    ] = 1
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokens",
+            metavar="FILE",
+            help="Require a token of this file from callers; `nessie token new` writes FILE.",
+        ),
+    ] = None
+    jwt_issuer: Annotated[
+        str | None,
+        typer.Option(
+            "--jwt-issuer",
+            metavar="NAME",
+            help="Accept JSON Web Tokens of this issuer (claim iss).",
+        ),
+    ] = None
+    jwt_audience: Annotated[
+        str | None,
+        typer.Option(
+            "--jwt-audience",
+            metavar="NAME",
+            help="Accept only JSON Web Tokens for this audience (claim aud).",
+        ),
+    ] = None
+    jwt_keys: Annotated[
+        str | None,
+        typer.Option(
+            "--jwt-keys",
+            metavar="FILE",
+            help="The issuer's public keys, a file or URL. Default: the keys that its OpenID document names.",
+        ),
+    ] = None
+    jwt_roles: Annotated[
+        str,
+        typer.Option(
+            "--jwt-roles",
+            metavar="NAME",
+            help="The claim with the roles, possibly nested: realm_access.roles.",
+        ),
+    ] = "roles"
+    jwt_name: Annotated[str, typer.Option("--jwt-name", metavar="NAME", help="The claim with the caller's name.")] = "sub"
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", metavar="FILE", help="Allow only what the rules of FILE grant to a caller."),
+    ] = None
+    anonymous: Annotated[
+        bool,
+        typer.Option(
+            "--anonymous",
+            help="Allow callers without a token. They have no name and no role in the rules.",
+        ),
+    ] = False
+    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Answer /q/metrics without a token.")] = False
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            help="Use TLS with this certificate, followed by its chain (PEM).",
+        ),
+    ] = None
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-key",
+            metavar="FILE",
+            help="The key of the certificate, if it is in another file. NESSIE_TLS_KEY_PASSWORD holds its password.",
+        ),
+    ] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-client-ca",
+            metavar="FILE",
+            help="Accept only clients whose certificate this CA has signed.",
+        ),
+    ] = None
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write one JSON line per request to stdout.")] = False
+
+
+def run(options: Options, app: Invocation) -> None:
+    """Serves until the process is stopped."""
+    from nessie_cli.cli.later import load_all
+    from nessie_cli.repository.opening import connect
+    from nessie_cli.server import Listeners, Settings, serve
+
+    load_all()
+    url = app.store_url()
+    if url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it")
+    stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
+
+    def started(address: str) -> None:
+        app.output.note(f"serving {url} at {address}/api/v2, described at {address}/api/docs")
+
+    def write(lines: bytes) -> None:
+        stream.write(lines)
+        stream.flush()
+
+    settings = Settings(
+        options.host,
+        options.port,
+        options.insecure,
+        workers=options.workers,
+        security=_security(options),
+        tls=_tls(options),
+        allowed_hosts=_host_names(options.allowed_host),
+    )
+    listeners = Listeners(started, write, faults=not options.access_log)
+    serve(lambda: connect(url), settings, listeners)
+
+
+def show(result: None, output: object) -> None:
+    """Prints nothing: the server has stopped."""
+
+
+def _security(options: Options) -> "Security":
+    from nessie_cli.server import Security
+
+    tokens = _file(options.tokens, env.SERVE_TOKENS)
+    rules = _file(options.rules, env.SERVE_RULES)
+    return Security(tokens, rules, options.anonymous, options.open_metrics, _jwt(options))
+
+
+def _jwt(options: Options) -> "JwtSettings | None":
+    """The JSON Web Tokens that are accepted, by options or variables; None for no issuer."""
+    issuer = options.jwt_issuer or env.variable(env.SERVE_JWT_ISSUER)
+    audience = options.jwt_audience or env.variable(env.SERVE_JWT_AUDIENCE)
+    keys = options.jwt_keys or env.variable(env.SERVE_JWT_KEYS)
+    if issuer is None:
+        if audience or keys:
+            raise InvalidInput("--jwt-audience and --jwt-keys need --jwt-issuer: it is what turns JSON Web Tokens on")
+        return None
+    from nessie_cli.server import JwtSettings
+
+    return JwtSettings(issuer, audience or "", keys, options.jwt_roles, options.jwt_name)
+
+
+def _tls(options: Options) -> "Tls | None":
+    """The files of TLS, with the password of the key from the environment."""
+    certificate = _file(options.tls_cert, env.SERVE_TLS_CERT)
+    key = _file(options.tls_key, env.SERVE_TLS_KEY)
+    client_ca = _file(options.tls_client_ca, env.SERVE_TLS_CLIENT_CA)
+    if certificate is None:
+        if key is not None or client_ca is not None:
+            raise InvalidInput("--tls-key and --tls-client-ca need --tls-cert: it is what turns TLS on")
+        return None
+    from nessie_cli.server import Tls
+
+    password = env.variable(env.TLS_KEY_PASSWORD)
+    return Tls(certificate, key, client_ca, Secret(password) if password else None)
+
+
+def _host_names(given: list[str] | None) -> tuple[str, ...]:
+    texts = given or [env.variable(env.ALLOWED_HOSTS) or ""]
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def _file(given: Path | None, variable: str) -> Path | None:
+    found = given or env.variable(variable)
+    return Path(found) if found else None

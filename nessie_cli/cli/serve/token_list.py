@@ -1,0 +1,54 @@
+"""`nessie token list`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.serve.tokens import FileOptions, Token
+from nessie_cli.render.spans import Column
+
+EXAMPLES = ("nessie token list --file tokens", "nessie token list --file tokens --json")
+_COLUMNS = (
+    Column("ID"),
+    Column("NAME", "name"),
+    Column("ROLES"),
+    Column("CREATED", "time"),
+    Column("EXPIRES", "time"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FileOptions):
+    """List the tokens of a file: name, roles, creation and expiry."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens(Listing):
+    """The entries of a token file, in its order."""
+
+    listing = "tokens"
+    tokens: Iterable[Token]
+
+
+def run(options: Options, app: Invocation) -> Tokens:  # noqa: ARG001 - the shape of a command
+    """Reads the token file."""
+    from nessie_cli.server import list_tokens
+
+    return Tokens(tokens=map(Token.of, list_tokens(options.path)))
+
+
+def show(result: Tokens, output: Output) -> None:
+    """Prints a table with a row for each token."""
+    out = output.out
+    rows = (
+        (
+            one.token_id,
+            one.name,
+            ",".join(one.roles),
+            *(out.time(when) if when else "" for when in (one.created, one.expires)),
+        )
+        for one in result.tokens
+    )
+    out.print_table(_COLUMNS, rows)

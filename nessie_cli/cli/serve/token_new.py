@@ -1,0 +1,67 @@
+"""`nessie token new`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.serve.tokens import FileOptions, Token, expiry, split_roles
+from nessie_cli.wire.record import NOT_JSON
+
+EXAMPLES = (
+    "nessie token new ada --roles reader,writer --file tokens",
+    "nessie token new nightly --roles loader --expires 90d --file tokens --json",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FileOptions):
+    """Create a token for a caller of `nessie serve`, and print it once.
+
+    The file is created if it does not exist. It keeps only a hash of the token. A running server
+    accepts the token at once.
+    """
+
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="The caller; the commits of the token have this name."),
+    ]
+    roles: Annotated[
+        list[str] | None,
+        typer.Option("--roles", metavar="NAME", help="The roles of the caller; repeatable, or with commas."),
+    ] = None
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires",
+            metavar="TIME",
+            help="When the token expires: 12h, 90d, 8w, or an instant. Default: never.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class NewToken(Token, Result):
+    """A token that was made just now, told this once."""
+
+    token: str
+    file: Annotated[str, NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> NewToken:
+    """Creates the token."""
+    from nessie_cli.server import add_token
+
+    path, until = options.path, expiry(options.expires, app.now)
+    token, entry = add_token(path, options.name, split_roles(options.roles), until, app.now)
+    roles = tuple(entry.roles)
+    return NewToken(entry.id, entry.name, roles, entry.created, entry.expires, token, str(path))
+
+
+def show(result: NewToken, output: Output) -> None:
+    """Prints the token."""
+    output.say(result.token)
+    output.note(f"this token is shown once; {result.file} keeps a hash of it, under the id {result.token_id}")

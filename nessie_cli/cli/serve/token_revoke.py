@@ -1,0 +1,46 @@
+"""`nessie token revoke`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.serve.tokens import FileOptions, Token
+
+EXAMPLES = (
+    "nessie token revoke nightly --file tokens",
+    "nessie token revoke nightly --file tokens --json",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FileOptions):
+    """Remove tokens from a file. A running server refuses them from its next request on."""
+
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A name, to revoke all its tokens, or the id of one."),
+    ]
+
+
+@dataclass(frozen=True)
+class RevokedTokens(Result):
+    """The entries that were taken out of a token file."""
+
+    revoked: tuple[Token, ...]
+
+
+def run(options: Options, app: Invocation) -> RevokedTokens:  # noqa: ARG001 - the shape of a command
+    """Removes the tokens from the file."""
+    from nessie_cli.server import remove_tokens
+
+    return RevokedTokens(tuple(map(Token.of, remove_tokens(options.path, options.name))))
+
+
+def show(result: RevokedTokens, output: Output) -> None:
+    """Prints one line for each token."""
+    for one in result.revoked:
+        output.say(f"revoked: {one.token_id} of {one.name}")

@@ -1,0 +1,75 @@
+"""What the commands of `nessie token` share: the file, and an entry of it without its token."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nessie_cli.commitspec import parse_time
+from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.record import Record
+from nessie_cli.workspace import environment as env
+
+if TYPE_CHECKING:
+    from nessie_cli.server import TokenEntry
+
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_DURATION = re.compile(r"(\d{1,5})([hdw])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """The option that all commands of `nessie token` share."""
+
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="The token file of `nessie serve --tokens`. Default: NESSIE_SERVE_TOKENS.",
+        ),
+    ] = None
+
+    @property
+    def path(self) -> Path:
+        """The token file. Raises `InvalidInput` if nothing names one."""
+        named = self.file or env.variable(env.SERVE_TOKENS)
+        if not named:
+            raise InvalidInput("which token file? name it with --file or NESSIE_SERVE_TOKENS")
+        return Path(named)
+
+
+@dataclass(frozen=True)
+class Token(Record):
+    """An entry of a token file; `created` and `expires` are null where they are not known, or never."""
+
+    token_id: str
+    name: str
+    roles: tuple[str, ...]
+    created: datetime | None
+    expires: datetime | None
+
+    @classmethod
+    def of(cls, entry: "TokenEntry") -> "Token":
+        """Returns an entry of a token file without its hash."""
+        return cls(entry.id, entry.name, tuple(entry.roles), entry.created, entry.expires)
+
+
+def expiry(text: str | None, now: datetime) -> datetime | None:
+    """Returns the time at which a token expires, from `12h`, `90d`, `8w` or an instant."""
+    if text is None:
+        return None
+    if found := _DURATION.fullmatch(text.strip()):
+        return (now + int(found[1]) * _UNITS[found[2]]).replace(microsecond=0)
+    try:
+        return parse_time(text, now)
+    except InvalidInput:
+        raise InvalidInput(f"--expires {text!r}: write 12h, 90d, 8w, or an instant such as 2027-01-31T00:00:00Z") from None
+
+
+def split_roles(texts: list[str] | None) -> list[str]:
+    """Returns the roles of a repeated option, each of which may hold several with commas."""
+    return [role.strip() for text in texts or () for role in text.split(",") if role.strip()]
