@@ -81,4 +81,4 @@ def batch_document(batch: Batch | None, reference: str) -> dict[str, Any]:
     """The JSON of what is staged; no operations where nothing is."""
     body = encode_batch(batch) if batch else {"begunAt": None, "operations": []}
     body.pop("version", None)
-    return {"reference": reference, **body}
+    return {"reference": body.pop("branch", reference), **body}

@@ -43,9 +43,10 @@ class StagedOther(Shape):
 
 
 class Batch(Shape):
-    """What is staged for a reference; `begunAt` is where it stood when the batch was begun, null where nothing is staged."""
+    """What is staged for a reference of a store; `begunAt` is the hash at which the batch was begun, null if nothing is staged."""
 
     reference: str
+    store: NotRequired[str]
     begunAt: Hash | None
     requestId: NotRequired[str]
     operations: list[StagedPut | StagedOther]

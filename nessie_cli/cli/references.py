@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.reference_listing import Listed, existing, list_references
 from nessie_cli.cli.walks import only_references_to
 from nessie_cli.cli.words import confirm, refuse_empty
 from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, NotAllowed, NotFound, ReferenceConflict, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.model import Reference, ReferenceType, check_new_reference_name
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.encode import encode_single_reference
 
@@ -91,6 +93,9 @@ def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
     repository = call.repository()
     target = repository.resolve(call.revision(start[0] if start else None)).hash
     try:
+        if wishes.dry_run:
+            _preview_creation(call, type_, check_new_reference_name(name), target)
+            return
         reference = repository.create_reference(type_, name, target)
     except AlreadyExists:
         if not wishes.if_not_exists:
@@ -98,6 +103,16 @@ def _create(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
         _report(call, "exists already:", existing(call, type_, name))
     else:
         _report(call, "created", reference)
+
+
+def _preview_creation(call: Invocation, type_: ReferenceType, name: str, target: str) -> None:
+    """Reports what would be created. Raises `AlreadyExists` as the creation does."""
+    try:
+        call.repository().reference(name)
+    except ReferenceNotFound:
+        _report(call, "would create", Reference(type_, name, target))
+    else:
+        raise AlreadyExists(f"reference '{name}' exists already", name)
 
 
 def _report(call: Invocation, verb: str, reference: Reference) -> None:
@@ -193,8 +208,13 @@ def _rename(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:
 
 def follow_rename(call: Invocation, old: str, new: str) -> None:
     """Let the workspace work on the new name where it worked on the old one."""
-    if call.workspace:
-        call.workspace.follow_rename(old, new)
+    if not call.workspace:
+        return
+    call.workspace.follow_rename(old, new)
+    with call.batch_file().changing() as file:
+        batch = file.read()
+        if batch is not None and batch.branch == old and batch.store in (None, call.store.name()):
+            file.write(replace(batch, branch=new))
 
 
 def _assign(call: Invocation, type_: ReferenceType, wishes: Wishes) -> None:

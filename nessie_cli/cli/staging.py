@@ -1,6 +1,6 @@
 """What the staging verbs (`nessie content put` and its like) share: look, combine with the batch, and commit in the same step with `-m`.
 
-With `-m` the whole batch is committed, what was staged before included. Without a workspace there is no batch: then `-m` is needed, and
+`-m` is refused while other keys are staged. Without a workspace there is no batch: then `-m` is needed, and
 the operations of the one command are committed directly.
 """
 
@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nessie_cli.cli.committed import print_committed
-from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, settle, submit, submit_file
+from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, refuse_elsewhere, settle, submit, submit_file
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.batch import Batch, BatchFile
-from nessie_cli.workspace.staging import StagedList, State
+from nessie_cli.workspace.staging import StagedList, State, renames
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
 
 Message = Annotated[
-    list[str] | None, typer.Option("-m", "--message", metavar="MSG", help="Commit the whole batch in the same step.", show_default=False)
+    list[str] | None,
+    typer.Option("-m", "--message", metavar="MSG", help="Commit in the same step. Refused while other keys are staged.", show_default=False),
 ]
 ExpectedHash = Annotated[
     str | None,
@@ -32,7 +33,7 @@ Author = Annotated[list[str] | None, typer.Option(metavar="A", help="With -m: an
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, such as db.sales.orders.", show_default=False)]
 Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys.", show_default=False)]
 
-Change = Callable[[StagedList, State], StagedList]
+Change = Callable[[StagedList, State, renames], StagedList]
 """What a verb does to what is staged."""
 
 
@@ -65,6 +66,8 @@ def stage(call: Invocation, step: Step) -> None:
         print_committed(call, _commit_directly(call, step, submission), branch)
         return
     with call.batch_file().changing() as file:
+        if submission is not None:
+            _refuse_other_keys(step, file)
         batch = _stage(call, step, file, branch)
         submitted = submit_file(call, file, submission) if submission else None
     if submitted is None:
@@ -86,10 +89,30 @@ def _stage(call: Invocation, step: Step, file: BatchFile, branch: str) -> Batch 
     batch, done = settle(call, file)
     if done is not None:
         call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
+    if batch is not None:
+        refuse_elsewhere(call, batch, branch)
     staged = step.change(batch.staged if batch else (), place.state)
-    changed = Batch(batch.begun_at if batch else place.head, staged)
+    begun_at = batch.begun_at if batch else place.head
+    changed = Batch(begun_at, staged, branch=branch, store=call.store.name())
     file.write(changed)
     return changed if staged else None
+
+
+def _refuse_other_keys(step: Step, file: BatchFile) -> None:
+    """Raises `InvalidInput` if keys are staged that `-m` would commit along with those of the step."""
+    batch = file.read()
+    meant = set(step.keys)
+    for pair in renames(batch.staged).items() if batch else ():
+        # Both keys of a rename are one change.
+        meant |= set(pair) if meant & set(pair) else set()
+    others = [str(key) for key in batch.keys if key not in meant] if batch else []
+    if others:
+        shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")  # noqa: PLR2004 - three names fit a line
+        raise InvalidInput(
+            f"-m: other keys are staged too: {shown}. "
+            "Hint: stage this one without -m and commit all by `nessie commit`, "
+            "or put the others aside by `nessie stash`"
+        )
 
 
 def _commit_directly(call: Invocation, step: Step, submission: Submission) -> Submitted:

@@ -11,8 +11,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
+from nessie_cli.cli.resolutions import command_line
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, CommitResult, Conflict, ConflictType, Content, Put, ReferenceType
+from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, renames, without
 
 if TYPE_CHECKING:
@@ -56,13 +60,42 @@ def new_request_id() -> str:
 def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
     """The batch as it truly is, and the commit that an earlier, unanswered submission has made of it. To be called under the workspace's lock."""
     batch = file.read()
-    if batch is None or batch.request_id is None:
+    if batch is None or batch.request_id is None or batch.store not in (None, call.store.name()):
         return batch, None
-    done = call.repository().find_request(batch.request_id, branch=batch.sent_to)
+    done = call.repository().find_request(batch.request_id, branch=batch.branch)
     if done is None:
         return batch, None
     file.write(None)
     return None, done
+
+
+def refuse_elsewhere(call: Invocation, batch: Batch, branch: str) -> None:
+    """Raises `InvalidInput` if a batch is for another store or another branch than this invocation."""
+    store = call.store.name()
+    if batch.store is not None and batch.store != store:
+        raise InvalidInput(
+            f"the staged batch is for the store {batch.store}, not for {store}. "
+            f"Hint: `{commit_there(call, batch)}` commits it there; `nessie stash` puts it aside"
+        )
+    if batch.branch is not None and batch.branch != branch:
+        raise InvalidInput(
+            f"the staged batch is for '{batch.branch}', not for '{branch}'. "
+            f"Hint: `{commit_there(call, batch)}` commits it there; "
+            f"`{command_line('switch', branch)}` takes it along; `nessie stash` puts it aside"
+        )
+
+
+def commit_there(call: Invocation, batch: Batch) -> str:
+    """Returns the command line that commits a batch on its own branch of its own store."""
+    words = ["--ref", batch.branch] if batch.branch else []
+    if batch.store is not None and batch.store != call.store.name():
+        words += ["--store", absolute_store(batch.store, call.need_workspace().root)]
+    return command_line(*words, "commit")
+
+
+def is_for(batch: Batch, store: str, branch: str) -> bool:
+    """Whether a batch is for this branch of this store."""
+    return batch.store in (None, store) and batch.branch in (None, branch)
 
 
 def submit_staged(call: Invocation, submission: Submission) -> Submitted:
@@ -79,12 +112,14 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
         return Submitted(done, count, repeated=True)
     if batch is None:
         raise InvalidInput(NOTHING_STAGED)
+    refuse_elsewhere(call, batch, submission.branch)
     call.renames, call.staged_keys = renames(batch.staged), batch.keys
     # A store that cannot be opened has been sent nothing.
     repository = call.repository()
     if submission.dry_run:
         return Submitted(submit(repository, batch, submission), count)
-    batch = type(batch)(batch.begun_at, batch.staged, batch.request_id or new_request_id(), submission.branch)
+    request_id = batch.request_id or new_request_id()
+    batch = replace(batch, request_id=request_id, branch=submission.branch, store=call.store.name())
     file.write(batch)
     result = submit(repository, batch, submission)
     file.write(None)

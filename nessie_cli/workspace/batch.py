@@ -1,8 +1,8 @@
 """The staged batch: operations that wait for `nessie commit`, each with the state of its key that it expects.
 
-`batch.json` holds the hash that the batch was begun at, the operations as REST v2 JSON (with `expectedContent` on every kind of operation), and,
-once a submission has been tried, its request id and branch. It is replaced whole, under the workspace's lock; what cannot be read is never
-overwritten.
+`batch.json` holds the hash that the batch was begun at, the branch and the store that it is for, the operations as REST v2
+JSON (with `expectedContent` on every kind of operation), and, once a submission has been tried, its request id. It is replaced
+whole, under the workspace's lock. A file that cannot be read is never overwritten.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ class Staged(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """What is staged: the hash it was begun at, the operations in order, and of a submission whose outcome is not known yet its id and its branch."""
+    """What is staged: the hash it was begun at, the operations in order, and the branch and the store that they are for.
+
+    `request_id` is that of a submission whose outcome is not known yet. `branch` and `store` are None in batches of versions before 1.0.
+    """
 
     begun_at: str
     staged: tuple[Staged, ...] = ()
     request_id: str | None = None
-    sent_to: str | None = None
+    branch: str | None = None
+    store: str | None = None
 
     @property
     def operations(self) -> list[Operation]:
@@ -57,8 +61,8 @@ def encode_batch(batch: Batch) -> dict[str, Any]:
     """The JSON of a batch file."""
     operations = [_encode_staged(staged) for staged in batch.staged]
     request = {"requestId": batch.request_id} if batch.request_id else {}
-    request |= {"sentTo": batch.sent_to} if batch.request_id and batch.sent_to else {}
-    return {"version": VERSION, "begunAt": batch.begun_at, **request, "operations": operations}
+    place = {name: text for name, text in (("branch", batch.branch), ("store", batch.store)) if text is not None}
+    return {"version": VERSION, "begunAt": batch.begun_at, **place, **request, "operations": operations}
 
 
 def _encode_staged(staged: Staged) -> dict[str, Any]:
@@ -78,10 +82,13 @@ def decode_document(document: Any, place: str) -> Batch:
     """The same for JSON that is parsed already."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place}: is no batch file of version {VERSION}")
-    begun_at, request_id, sent_to, operations = (document.get(name) for name in ("begunAt", "requestId", "sentTo", "operations"))
-    if not isinstance(begun_at, str) or not isinstance(operations, list) or not all(isinstance(text, str | None) for text in (request_id, sent_to)):
-        raise InvalidInput(f"{place}: begunAt, operations, requestId or sentTo is missing or not what it has to be")
-    return Batch(begun_at, _decode_staged(operations, place), request_id, sent_to)
+    begun_at, operations, request_id, store = (document.get(name) for name in ("begunAt", "operations", "requestId", "store"))
+    # Versions before 1.0 wrote the branch of a submission as `sentTo`.
+    branch = document.get("branch", document.get("sentTo"))
+    texts = (request_id, branch, store)
+    if not isinstance(begun_at, str) or not isinstance(operations, list) or not all(isinstance(text, str | None) for text in texts):
+        raise InvalidInput(f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong type")
+    return Batch(begun_at, _decode_staged(operations, place), request_id, branch, store)
 
 
 def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:

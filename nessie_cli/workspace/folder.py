@@ -175,6 +175,22 @@ def absolute_store(url: str, root: Path) -> str:
     return str(root / url) if is_path else url
 
 
+def store_name(url: str, root: Path | None) -> str:
+    """Returns the name under which files of the workspace at `root` refer to a store.
+
+    Two URLs of one store give one name. It holds no secrets. A path inside the workspace is
+    relative, so that the workspace can be moved.
+    """
+    from nessie_cli.workspace.secrets import without_secrets
+
+    scheme, found, rest = url.partition(":")
+    if found and scheme != "sqlite" and "/" not in scheme:
+        return without_secrets(url).rstrip("/")
+    path = Path(rest.removeprefix("///") if found and scheme == "sqlite" else url).resolve()
+    base = root.resolve() if root else None
+    return str(path.relative_to(base) if base and path.is_relative_to(base) else path)
+
+
 def find_workspace(start: Path) -> Workspace | None:
     """The nearest workspace at or above a folder; None where there is none."""
     for root in (start, *start.parents):

@@ -299,3 +299,13 @@ def test_what_several_and_one_answer(nessie, catalog) -> None:
     assert [reference["name"] for reference in found["references"]] == ["a", "b"]
     assert nessie("branch", "-d", "c", "--json").json["reference"]["name"] == "c"
     assert names(nessie("branch")) == ["main"]
+
+
+@pytest.mark.parametrize("command", ["branch", "tag"])
+def test_a_dry_run_creates_nothing(nessie, command, catalog) -> None:
+    before = nessie(command).out
+
+    assert nessie(command, "x", "--dry-run").out.startswith(f"would create {command} x at ")
+    assert nessie(command, "main", "--dry-run").code == 5
+    assert nessie(command, "no good", "--dry-run").code == 2
+    assert nessie(command).out == before

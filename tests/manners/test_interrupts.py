@@ -107,6 +107,9 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
             folder.mkdir()
         else:
             shutil.copytree(template.folder, folder)
+        if name == "content put -m":
+            # It is refused while other keys are staged.
+            Workspace(folder).batch_path.unlink()
         return folder
 
     whole = copy("whole")

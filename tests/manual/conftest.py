@@ -117,7 +117,8 @@ def build(nessie) -> None:
     for number, key in enumerate(tables[:4], 2):
         table(nessie, key, number, "-m", f"nightly load {number}")
     table(nessie, "db.sales.orders", 6)
-    table(nessie, "db.sales.items", 6, "-m", "nightly load 6")
+    table(nessie, "db.sales.items", 6)
+    nessie.ok("commit", "-m", "nightly load 6")
     table(nessie, "db.rates", 1, "-m", "add db.rates")
     table(nessie, "db.sales.units", 9, "-m", "count units anew")
     nessie.ok("branch", "feature")

@@ -157,7 +157,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Nessi
     nessie = fresh(tmp_path_factory.mktemp("catalog"), server)
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace")
-    nessie.table("db.orders", 1, "-m", "first tables")
+    nessie.table("db.orders", 1)
+    nessie.ok("commit", "-m", "first tables")
     return nessie
 
 

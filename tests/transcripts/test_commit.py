@@ -394,6 +394,9 @@ def test_a_store_that_cannot_be_opened_leaves_the_batch_as_it_is(catalog):
     batch = catalog.folder / ".nessie" / "batch.json"
     before = batch.read_bytes()
 
-    assert catalog("commit", "-m", "x", "--store", "missing.sqlite").code == 4
+    store = catalog.folder / ".nessie" / "store.sqlite"
+    away = store.rename(store.with_name("away.sqlite"))
+    assert catalog("commit", "-m", "x").code == 4
+    away.rename(store)
 
     assert batch.read_bytes() == before, "no request id for what was never sent"

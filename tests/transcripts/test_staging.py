@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from nessie_cli import connect
 from tests.transcripts.conftest import fresh
 
 UUID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
@@ -56,13 +57,82 @@ def test_staging_twice_keeps_the_first_expectation(catalog):
     assert [(o["content"]["snapshotId"], o["expectedContent"]["snapshotId"]) for o in operations] == [(3, 1)]
 
 
-def test_a_message_commits_everything_staged_before_as_well(catalog):
+def test_a_message_is_refused_while_other_keys_are_staged(catalog):
     catalog.table("db.a", 1)
-    outcome = catalog.table("db.b", 1, "-m", "both")
+    outcome = catalog("content", "put", "db.b", "--type", "udf", "-m", "one of them")
 
-    assert outcome.out.endswith(" 2 keys\n")
-    assert keys(catalog) == ["db", "db.a", "db.b", "db.orders"]
-    assert catalog.messages()[0] == "both"
+    assert (outcome.code, "db.a" in outcome.err, "nessie stash" in outcome.err) == (2, True, True)
+    assert keys(catalog) == ["db", "db.orders"]
+    assert catalog.table("db.a", 2, "-m", "the staged key itself").out.endswith(" 1 key\n")
+
+
+def test_a_batch_is_for_one_branch(catalog):
+    catalog.ok("branch", "hk")
+    catalog.table("db.a", 1, "--ref", "hk")
+
+    for args in (("commit", "-m", "x"), ("content", "delete", "db.orders"), ("resolve", "--theirs", "db.a")):
+        refused = catalog(*args)
+        assert (refused.code, "nessie --ref hk commit" in refused.err) == (2, True), args
+    assert "staged for hk of .nessie/store.sqlite" in catalog.ok("status").out
+
+    catalog.ok("commit", "-m", "there", "--ref", "hk")
+    assert keys(catalog) == ["db", "db.orders"]
+    assert catalog.ok("status").out.endswith("nothing is staged\n")
+
+
+def test_a_batch_is_for_one_store(catalog, tmp_path):
+    other = str(tmp_path / "other.sqlite")
+    catalog.ok("store", "load", ".nessie/store.sqlite", "--store", other)
+    catalog.table("db.a", 1, "--store", other)
+
+    refused = catalog("commit", "-m", "x")
+    assert (refused.code, f"nessie --ref main --store {other} commit" in refused.err) == (2, True)
+    catalog.ok("commit", "-m", "there", "--store", other)
+
+    assert keys(catalog) == ["db", "db.orders"]
+    assert "db.a" in catalog.ok("content", "list", "--store", other).out
+
+
+def test_switching_takes_the_batch_along_within_the_store_only(catalog, tmp_path):
+    catalog.ok("branch", "hk")
+    catalog.table("db.a", 1)
+
+    assert "now for hk" in catalog.ok("switch", "hk").out
+    other = str(tmp_path / "other.sqlite")
+    catalog.ok("store", "load", ".nessie/store.sqlite", "--store", other)
+    assert catalog("switch", "main", "--store", other).code == 2
+    assert "on branch hk" in catalog.ok("status").out
+    catalog.ok("branch", "-m", "hk", "hk2")
+    catalog.ok("commit", "-m", "on the renamed branch")
+    catalog.ok("switch", "main")
+    assert keys(catalog) == ["db", "db.orders"]
+
+
+def test_a_batch_of_an_older_version_is_for_the_current_branch(catalog):
+    catalog.table("db.a", 1)
+    path = catalog.folder / ".nessie" / "batch.json"
+    document = json.loads(path.read_text())
+    del document["branch"], document["store"]
+    path.write_text(json.dumps(document))
+
+    catalog.ok("commit", "-m", "still works")
+
+
+def test_a_missing_namespace_is_a_conflict_of_the_keys_below_it(catalog):
+    catalog.table("nowhere.t", 1)
+
+    assert catalog.ok("status", "-s").out == "AC nowhere.t\n"
+
+
+def test_status_says_that_the_current_branch_is_gone(catalog):
+    catalog.ok("switch", "-c", "hk")
+    with connect(str(catalog.folder / ".nessie" / "store.sqlite")) as repository:
+        repository.delete_reference("hk", expected_hash=repository.reference("hk").hash)
+
+    outcome = catalog("status")
+    assert (outcome.code, "nessie switch" in outcome.err, "nessie undo hk" in outcome.err) == (4, True, True)
+    catalog.ok("undo", "hk")
+    assert "on branch hk" in catalog.ok("status").out
 
 
 def test_a_delete_of_a_staged_creation_leaves_nothing(catalog):
@@ -158,7 +228,8 @@ def test_a_renamed_namespace_names_its_new_key(catalog):
 
 def test_unmodified_is_checked_and_not_stored(catalog):
     catalog.ok("content", "unmodified", "db.orders")
-    catalog.table("db.other", 1, "-m", "beside it")
+    catalog.table("db.other", 1)
+    catalog.ok("commit", "-m", "beside it")
 
     logged = catalog.ok("show", "--json").json
     assert "db.other" in json.dumps(logged) or "other" in json.dumps(logged)
@@ -332,7 +403,8 @@ def test_reset_of_one_half_of_a_rename_takes_both_out(catalog):
 
 def test_listing_by_prefix_type_and_revision(catalog):
     catalog.ok("content", "put", "dbx", "--type", "namespace")
-    catalog.table("db.orders", 2, "-m", "later")
+    catalog.table("db.orders", 2)
+    catalog.ok("commit", "-m", "later")
 
     assert keys(catalog, "db") == ["db", "db.orders"]
     assert keys(catalog, "--type", "namespace") == ["db", "dbx"]
@@ -344,7 +416,8 @@ def test_listing_by_prefix_type_and_revision(catalog):
 
 def test_a_tree_shows_every_level_once(catalog):
     catalog.ok("content", "put", 'db."a.b"', "--type", "namespace")
-    catalog.ok("content", "put", 'db."a.b".f', "--type", "udf", "-m", "deeper")
+    catalog.ok("content", "put", 'db."a.b".f', "--type", "udf")
+    catalog.ok("commit", "-m", "deeper")
 
     assert catalog.ok("content", "list", "--tree").out == 'db  namespace\n  "a.b"  namespace\n    f  udf\n  orders  iceberg-table\n'
     assert catalog.ok("content", "list", 'db."a.b".f', "--tree").out == 'db\n  "a.b"\n    f  udf\n'
@@ -360,7 +433,8 @@ def test_an_unknown_type_in_a_batch_file_is_kept(catalog):
 def test_listed_keys_are_input_again(catalog):
     odd = 'db."order.lines"."a ""quoted"" one"'
     catalog.ok("content", "put", 'db."order.lines"', "--type", "namespace")
-    catalog.table(odd, 1, "-m", "odd names")
+    catalog.table(odd, 1)
+    catalog.ok("commit", "-m", "odd names")
 
     listed = [line.split("\t")[0] for line in catalog.ok("content", "list").out.splitlines()]
     assert odd in listed

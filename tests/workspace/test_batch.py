@@ -98,9 +98,9 @@ def test_an_empty_batch_is_no_file(file, workspace):
     ("text", "words"),
     [
         ("null", "is no batch file of version 1"),
-        ('{"version": 1, "begunAt": "a", "operations": {}}', "missing or not what it has to be"),
-        ('{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}', "missing or not what it has to be"),
-        ('{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}', "missing or not what it has to be"),
+        ('{"version": 1, "begunAt": "a", "operations": {}}', "missing or has the wrong type"),
+        ('{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}', "missing or has the wrong type"),
+        ('{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}', "missing or has the wrong type"),
         ('{"version": 1, "begunAt": "a", "operations": [{"type": "DELETE", "key": {"elements": ["k"]}, "expectedContent": 3}]}', "expectedContent"),
     ],
 )

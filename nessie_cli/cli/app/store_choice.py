@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
 from nessie_cli.workspace import environment as env
-from nessie_cli.workspace.folder import find_workspace
+from nessie_cli.workspace.folder import find_workspace, store_name
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ class StoreChoice:
         if url is None:
             raise StoreNotFound(NO_STORE)
         return url
+
+    def name(self) -> str:
+        """Returns the name of the store, as the staged batch keeps it."""
+        return store_name(self.url(), self.workspace.root if self.workspace else None)
 
     def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
         """Returns how a server is reached, or None if the store is not a server.

@@ -39,7 +39,7 @@ IfNotExists = Annotated[bool, typer.Option("--if-not-exists", help="A name that 
 ExpectedHash = Annotated[str | None, typer.Option("--expected-hash", "-c", metavar="H", help="Only if it stands at this commit now.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even where commits are lost from sight.")]
 HashOnRef = Annotated[str | None, typer.Option("-o", "--hash-on-ref", metavar="HASH", hidden=True)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be deleted, renamed or assigned, and do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be created, deleted, renamed or assigned, and do nothing.")]
 
 
 def branch(

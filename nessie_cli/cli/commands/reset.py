@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.model import ContentKey
@@ -17,7 +18,6 @@ def reset(
     """Take operations out of the staged batch; nothing in the store changes."""
     from nessie_cli.cli.batch_view import batch_document
     from nessie_cli.cli.submission import settle
-    from nessie_cli.workspace.batch import Batch
     from nessie_cli.workspace.staging import without
 
     call = Invocation.of(ctx)
@@ -29,7 +29,7 @@ def reset(
         staged = batch.staged if batch else ()
         _check(wanted, batch)
         left = without(staged, wanted) if wanted else ()
-        changed = Batch(batch.begun_at, left) if batch else None
+        changed = replace(batch, staged=left, request_id=None) if batch else None
         file.write(changed)
     if done is not None:
         call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}")

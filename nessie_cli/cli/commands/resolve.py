@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.commands.merge import ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
@@ -105,7 +106,7 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
     from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
     from nessie_cli.cli.commit_meta import message_of, meta_of
     from nessie_cli.cli.committed import print_committed
-    from nessie_cli.cli.submission import NOTHING_STAGED, Submission, settle, submit_file
+    from nessie_cli.cli.submission import NOTHING_STAGED, Submission, refuse_elsewhere, settle, submit_file
 
     branch = call.reference_name()
     text = message_of([message] if message is not None else None, None)
@@ -113,13 +114,15 @@ def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) 
         batch, _ = settle(call, file)
         if batch is None:
             raise InvalidInput(NOTHING_STAGED)
+        refuse_elsewhere(call, batch, branch)
         staged = settle_batch(call, batch, branch, decisions)
-        file.write(Batch(batch.begun_at, staged) if staged else None)
+        left = replace(batch, staged=staged, request_id=None) if staged else None
+        file.write(left)
         if text is not None and staged:
             print_committed(call, submit_file(call, file, Submission(branch, meta_of(call, text))), branch)
             return
     if call.wants_json:
-        call.answer(batch_document(Batch(batch.begun_at, staged) if staged else None, branch))
+        call.answer(batch_document(left, branch))
     else:
         print_changes(call, changes_of(staged))
         call.note("`nessie commit -m MSG` commits" if staged else "nothing is left to commit")

@@ -66,14 +66,17 @@ def _refuse_parent(call: Invocation, message: list[str] | None, commit: str) -> 
 
 def _stage(call: Invocation, batch: Batch, branch: str) -> None:
     from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
-    from nessie_cli.cli.submission import settle
+    from nessie_cli.cli.submission import refuse_elsewhere, settle
 
     with call.batch_file().changing() as file:
         before, _ = settle(call, file)
+        if before is not None:
+            refuse_elsewhere(call, before, branch)
         taken = [str(key) for key in batch.keys if before and key in before.keys]
         if taken:
             raise InvalidInput(f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
-        after = Batch(before.begun_at if before else batch.begun_at, (*(before.staged if before else ()), *batch.staged))
+        staged = (*(before.staged if before else ()), *batch.staged)
+        after = Batch(before.begun_at if before else batch.begun_at, staged, branch=branch, store=call.store.name())
         file.write(after)
     if call.wants_json:
         call.answer(batch_document(after, branch))

@@ -1,6 +1,7 @@
 """`nessie stash pop` and `nessie stash apply`."""
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.batch_view import changes_of, print_changes
 from nessie_cli.cli.context import Invocation
@@ -32,11 +33,17 @@ def _stage(call: Invocation, number: int, *, forget: bool) -> None:
             before, _ = settle(call, file)
         if before is not None:
             raise InvalidInput("a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
-        file.write(stashed.batch)
+        batch = stashed.batch
+        store, branch = call.store.name(), call.reference_name()
+        if batch.store not in (None, store):
+            raise InvalidInput(f"that batch is for the store {batch.store}, not for {store}; name it with --store")
+        file.write(replace(batch, branch=branch, store=store))
         if forget:
             stashes.drop(number)
     if call.wants_json:
         call.answer(document(number, stashed))
     else:
-        print_changes(call, changes_of(stashed.batch.staged))
+        print_changes(call, changes_of(batch.staged))
+        if batch.branch not in (None, branch):
+            call.note(f"it was staged for {batch.branch}; now it is for {branch}")
         call.note("`nessie status` tells what would conflict")

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.stashing import document
@@ -27,7 +28,7 @@ def stash_push(
         if batch is None:
             what = "" if done is None else f"; the batch was committed already, as {done.reference.hash[:12]} on {done.reference.name}"
             raise InvalidInput(NOTHING_STAGED + what)
-        stashed = Stashed(type(batch)(batch.begun_at, batch.staged), message, name, call.now)
+        stashed = Stashed(replace(batch, request_id=None), message, name, call.now)
         StashFile(workspace).push(stashed)
         file.write(None)
     if call.wants_json:

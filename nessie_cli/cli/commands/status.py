@@ -5,8 +5,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.submission import Submission, settle, submit
-from nessie_cli.errors import ReferenceConflict
+from nessie_cli.cli.submission import Submission, commit_there, is_for, settle, submit
+from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.base import AheadBehind
 from nessie_cli.workspace.batch import Batch, BatchFile
@@ -48,11 +48,24 @@ def status(
 def _status(call: Invocation) -> Status:
     repository = call.repository()
     default = repository.config().default_branch
-    reference = repository.reference(call.reference_name())
+    reference = _current(call)
     distance = repository.ahead_behind(reference.hash, default) if reference.name != default else None
     batch = _batch(call)
-    refusal = _refusal(call, reference, batch) if batch and reference.type is ReferenceType.BRANCH else None
+    is_here = batch and reference.type is ReferenceType.BRANCH and is_for(batch, call.store.name(), reference.name)
+    refusal = _refusal(call, reference, batch) if batch and is_here else None
     return Status(reference, default, distance, batch, refusal)
+
+
+def _current(call: Invocation) -> Reference:
+    name = call.reference_name()
+    try:
+        return call.repository().reference(name)
+    except ReferenceNotFound as error:
+        raise ReferenceNotFound(
+            f"the current reference '{name}' does not exist (any more). "
+            f"Hint: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted",
+            name,
+        ) from error
 
 
 def _batch(call: Invocation) -> Batch | None:
@@ -125,12 +138,20 @@ def _print_short(found: Status, call: Invocation, *, branch: bool) -> None:
     if branch:
         call.say("## ", Span(found.reference.name, "name"))
     conflicts = found.refusal.conflicts if found.refusal else ()
-    print_short(call, changes_of(found.batch.staged if found.batch else ()), {str(conflict.key) for conflict in conflicts})
+    staged = found.batch.staged if found.batch else ()
+    keys = {conflict.key for conflict in conflicts if conflict.key}
+    # A missing namespace is a conflict of the keys below it.
+    in_conflict = {item.key for item in staged if any(item.key.starts_with(key) for key in keys)}
+    print_short(call, changes_of(staged), set(map(str, in_conflict)))
 
 
 def _print_batch(batch: Batch, call: Invocation) -> None:
     from nessie_cli.cli.batch_view import changes_of, print_changes
     from nessie_cli.render.spans import Span
 
-    call.say("staged since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
+    where = [Span(batch.branch, "name"), f" of {batch.store}"] if batch.branch and batch.store else ["this branch"]
+    call.say("staged for ", *where, " since ", Span(call.out.hash(batch.begun_at), "hash"), ":")
     print_changes(call, changes_of(batch.staged), "  ")
+    if not is_for(batch, call.store.name(), call.reference_name()):
+        here = f"{call.reference_name()} of {call.store.name()}"
+        call.note(f"this batch is not for {here}; `{commit_there(call, batch)}` commits it")

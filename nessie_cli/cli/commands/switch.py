@@ -3,11 +3,14 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.submission import refuse_elsewhere, settle
 from nessie_cli.commitspec import HEAD
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType, check_new_reference_name, check_reference_name
+from nessie_cli.workspace.folder import Workspace, store_name
 
 EXAMPLES = ("nessie switch main", "nessie switch -c experiment", "nessie switch -", "nessie switch -c hotfix v1.2")
 
@@ -30,10 +33,17 @@ def switch(
     workspace = call.need_workspace()
     if len(given) > 1 or (create is None and not given):
         raise InvalidInput("write `nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [START]`")
-    # A batch that cannot be read is told before anything changes.
-    staged = _staged(call)
-    reference = _create(call, create, given[0] if given else None) if create is not None else _existing(call, given[0])
-    workspace.set_current_reference(reference.name)
+    _refuse_other_store(call, workspace)
+    with call.batch_file().changing() as file:
+        # A batch that cannot be read, or is for another store, is reported before anything changes.
+        batch, _ = settle(call, file)
+        if batch is not None:
+            refuse_elsewhere(call, batch, batch.branch or "")
+        reference = _create(call, create, given[0] if given else None) if create is not None else _existing(call, given[0])
+        workspace.set_current_reference(reference.name)
+        if batch is not None:
+            file.write(replace(batch, branch=reference.name, store=call.store.name()))
+    staged = len(batch.staged) if batch else 0
     if call.wants_json:
         from nessie_cli.wire.encode import encode_single_reference
 
@@ -41,8 +51,19 @@ def switch(
         return
     call.say(f"now on {reference.type.value.lower()} {reference.name} at {call.out.hash(reference.hash)}")
     if staged:
-        call.say(f"{staged} staged operation{' comes' if staged == 1 else 's come'} along; `nessie status` tells what would conflict here")
+        comes = "operation comes" if staged == 1 else "operations come"
+        call.say(f"{staged} staged {comes} along, now for {reference.name}; `nessie status` shows what would conflict")
     _warn_of_overrides(call, reference.name)
+
+
+def _refuse_other_store(call: Invocation, workspace: Workspace) -> None:
+    """The current reference belongs to the store of the workspace."""
+    named, own = call.store.name(), store_name(workspace.store(), workspace.root)
+    if named != own:
+        raise InvalidInput(
+            f"the current reference belongs to the store of this workspace, {own}, not to {named}. "
+            "Hint: --ref names a reference for one command"
+        )
 
 
 def _existing(call: Invocation, name: str) -> Reference:
@@ -62,12 +83,6 @@ def _create(call: Invocation, name: str, start: str | None) -> Reference:
     check_new_reference_name(name)
     target = call.repository().resolve(call.revision(start)).hash
     return call.repository().create_reference(ReferenceType.BRANCH, name, target)
-
-
-def _staged(call: Invocation) -> int:
-
-    batch = call.batch_file().read()
-    return len(batch.staged) if batch else 0
 
 
 def _warn_of_overrides(call: Invocation, name: str) -> None:
