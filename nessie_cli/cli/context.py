@@ -169,10 +169,10 @@ class Invocation:
         return default_author()
 
     def who(self) -> str:
-        """Who moves references, for the reflog: `NESSIE_AUTHOR`, else the user of the operating system."""
+        """Who moves references, for the reflog: the author of commits, else the user of the operating system."""
         from nessie_cli.workspace import environment as env
 
-        return env.who()
+        return self.author() or env.system_user()
 
     # -- which revision ---------------------------------------------------------------------------------------------------------
 
@@ -204,7 +204,10 @@ class Invocation:
         return spec.name
 
     def revision(self, text: str | None) -> CommitSpec:
-        """Read a revision; none, `HEAD`, `@`, and one that begins with `~`, `^` or `*` mean the current reference."""
+        """Read a revision; none, `HEAD`, `@`, and one that begins with `~`, `^` or `*` mean the current reference.
+
+        Raises `CommitNotFound` for a revision beyond the beginning of the history.
+        """
         from nessie_cli import commitspec
 
         text = text or commitspec.HEAD
@@ -212,7 +215,12 @@ class Invocation:
             text = text[1:]
         if not text or text[0] in "~^*":
             text = commitspec.HEAD + text
-        return self._from_head(commitspec.parse(text, self.now))
+        spec = self._from_head(commitspec.parse(text, self.now))
+        if spec.steps:
+            from nessie_cli.cli.app.revisions import check_reach
+
+            check_reach(self.repository(), spec)
+        return spec
 
     def revision_range(self, text: str | None) -> CommitRange | CommitSpec:
         """Read a revision or a range; each end as `revision` does."""

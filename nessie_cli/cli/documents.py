@@ -204,19 +204,6 @@ class DeletedReferences(Shape):
     errors: NotRequired[list[wire.Error]]
 
 
-class Reflog(wire.Page):
-    """The moves of one reference, or of all, newest first."""
-
-    reflogEntries: list[wire.ReflogEntry]
-
-
-class Undone(Shape):
-    """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
-
-    reference: shapes.Reference
-    wasApplied: bool
-    before: Hash | None
-    after: Hash | None
 
 
 # -- care -------------------------------------------------------------------------------------------------------------------------------
@@ -412,8 +399,6 @@ ANSWERS: Mapping[str, Answer] = {
     "merge": Answer((wire.Merge,)),
     "transplant": Answer((wire.Merge,)),
     "cherry-pick": Answer((wire.Merge,)),
-    "reflog": Answer((Reflog,), wire.ReflogEntry),
-    "undo": Answer((Undone,)),
     "fsck": Answer((Checked,), wire.Problem),
     "audit": Answer((Audited,), Finding),
     "stats": Answer((Statistics,)),

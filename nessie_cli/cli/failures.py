@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.faults import fault_of, is_interrupt
+from nessie_cli.cli.suggestions import nearest
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InvalidInput, 2),
@@ -69,7 +70,10 @@ def _report_usage(error: TyperException, call: Invocation) -> int:
 
     hint = hint_for(path, getattr(error, "option_name", None), message)
     message, _, near = message.partition(" (Possible options: ")
-    if near and not hint:
+    unknown = getattr(error, "option_name", None) or ""
+    if nearest(unknown, ["--version"]):
+        message += "; did you mean --version?"
+    elif near and not hint:
         message += f"; did you mean {near.rstrip(')').replace(', ', ' or ')}?"
     message = message[:1].lower() + message[1:]
     shows = "lists the commands" if message.startswith("no such command") else "shows what it takes"

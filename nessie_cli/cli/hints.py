@@ -27,7 +27,7 @@ def hints_for(error: errors.NessieError, call: Invocation) -> list[str]:
 
         return list(hints_for_unknown(error, call))
     if isinstance(error, errors.DamagedObject):
-        return ["`nessie fsck` lists everything that is damaged"]
+        return [] if "fsck" in call.argv else ["`nessie fsck` lists everything that is damaged"]
     return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
 
 
@@ -55,7 +55,10 @@ def _as_key(word: str, call: Invocation) -> str:
         key = ContentKey.parse(word)
     except errors.InvalidInput:
         return ""
-    return f"{key} is a key; keys stand behind --: `-- {key}`" if key in call.repository().contents(call.head, [key]) else ""
+    if key not in call.repository().contents(call.head, [key]):
+        return ""
+    way = f"`--prefix {key}`" if "audit" in call.argv else f"keys stand behind --: `-- {key}`"
+    return f"{key} is a key; {way}"
 
 
 def _near_names(error: errors.NotFound, call: Invocation) -> list[str]:

@@ -163,7 +163,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         examples=(
             "nessie content list db.sales --type iceberg-table",
             "nessie content show db.orders",
-            "nessie content put db --type namespace -m 'add db'",
+            "nessie content put finance --type namespace -m 'add finance'",
         ),
     ),
     "reset": CommandEntry("reset", "reset", "Take operations out of the staged batch; nothing in the store changes.", CONTENT),
@@ -190,8 +190,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "cherry-pick": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "blame": CommandEntry("log.blame", "", "Show for each key the commit that changed it last.", HISTORY),
-    "reflog": CommandEntry("reflog", "reflog", "Show where a reference has been, by whom and why, newest first.", HISTORY),
-    "undo": CommandEntry("undo", "undo", "Take the last move of a reference back, or bring a deleted one back.", HISTORY),
+    "reflog": CommandEntry("undo.reflog", "", "Show the operations on a reference, newest first: when, by whom and why.", HISTORY),
+    "undo": CommandEntry("undo.undo", "", "Undo your last operation on the store, or the last operation on a reference.", HISTORY),
     "serve": CommandEntry("serve.serve", "", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
     "token": CommandEntry(
         "",

@@ -14,7 +14,7 @@ import typer
 from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, new_request_id, refuse_elsewhere, settle, submit, submit_file
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey
+from nessie_cli.model import Content, ContentKey, Put
 from nessie_cli.workspace.batch import Batch, BatchFile
 from nessie_cli.workspace.staging import StagedList, State, renames
 
@@ -33,7 +33,7 @@ Author = Annotated[list[str] | None, typer.Option(metavar="A", help="With -m: an
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, such as db.sales.orders.", show_default=False)]
 Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys.", show_default=False)]
 
-Change = Callable[[StagedList, State, renames], StagedList]
+Change = Callable[[StagedList, State], StagedList]
 """What a verb does to what is staged."""
 
 
@@ -69,6 +69,8 @@ def stage(call: Invocation, step: Step) -> None:
         if submission is not None:
             _refuse_other_keys(step, file)
         batch = _stage(call, step, file, branch)
+        if submission is not None and batch is None:
+            raise InvalidInput(f"nothing to commit: this changes nothing for {', '.join(map(str, step.keys))}")
         submitted = submit_file(call, file, submission) if submission else None
     if submitted is None:
         _print_batch(call, batch, branch, step)
@@ -91,7 +93,7 @@ def _stage(call: Invocation, step: Step, file: BatchFile, branch: str) -> Batch 
         call.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
     if batch is not None:
         refuse_elsewhere(call, batch, branch)
-    staged = step.change(batch.staged if batch else (), place.state)
+    staged = _without_no_changes(step.change(batch.staged if batch else (), place.state), step)
     begun_at = batch.begun_at if batch else place.head
     changed = Batch(begun_at, staged, branch=branch, store=call.store.name())
     file.write(changed)
@@ -115,6 +117,12 @@ def _refuse_other_keys(step: Step, file: BatchFile) -> None:
         )
 
 
+def _without_no_changes(staged: StagedList, step: Step) -> StagedList:
+    """The operations without those of this step that put the very content that is there."""
+    same = {item.key for item in staged if isinstance(item.operation, Put) and item.operation.content == item.seen}
+    return tuple(item for item in staged if item.key not in same.intersection(step.keys))
+
+
 def _commit_directly(call: Invocation, step: Step, submission: Submission) -> Submitted:
     place = _place(call, step, submission.branch)
     batch = Batch(place.head, step.change((), place.state), new_request_id())
@@ -131,5 +139,5 @@ def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step)
     changes = changes_of(batch.staged) if batch else []
     print_changes(call, (change for change in changes if change.key in touched))
     if not touched & {change.key for change in changes}:
-        call.say("nothing is left staged for ", ", ".join(sorted(touched)))
+        call.say("nothing to stage for ", ", ".join(sorted(touched)))
     call.note(f"{len(changes)} staged for {branch}; `nessie commit -m MSG` commits" if changes else "nothing is staged")

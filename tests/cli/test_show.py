@@ -54,7 +54,7 @@ def test_json_is_a_log_entry_with_differences(nessie, changed) -> None:
     [
         (["nowhere"], 4, "nowhere"),
         (["main", "v1"], 2, "'v1' is one word too many"),
-        (["main~99"], 4, "this is the beginning of the history: there is no commit"),
+        (["main~99"], 4, "is beyond the beginning of the history"),
         (["--", '"open'], 2, "quote"),
     ],
 )

@@ -18,12 +18,66 @@ def exists(catalog, name: str) -> bool:
 def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) -> None:
     before = catalog.head("main")
     after = days_ago(catalog, 1).update("main", "db.orders", 2)
-    ran = nessie("undo")
+    ran = nessie("undo", "main", "--yes")
     assert (ran.code, ran.out) == (0, f"moved: main: {after} -> {before}\n")
-    assert ran.err == "`nessie undo main` takes this back\n"
+    assert ran.err.startswith(f'undoing commit on main {after} "update db.orders" by ')
+    assert ran.err.endswith("\n`nessie undo` again redoes it\n")
     assert catalog.head("main") == before
-    assert nessie("undo", "main").code == 0
+    assert nessie("undo").code == 0
     assert catalog.head("main") == after
+
+
+def test_without_a_name_it_is_the_last_operation_of_the_caller(nessie, catalog) -> None:
+    assert nessie("branch", "mine").code == 0
+    head = catalog.head("mine")
+    assert nessie("branch", "-d", "mine").code == 0
+    catalog.update("main", "db.orders", 2)
+    catalog.branch("theirs")
+
+    ran = nessie("undo")
+    assert (ran.code, ran.out) == (0, f"restored: mine: nothing -> {head}\n")
+    assert nessie("undo").out == f"deleted: mine: {head} -> nothing\n"
+
+
+def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
+    head = catalog.update("main", "db.orders", 2)
+
+    for words in (["undo", "main"], ["undo", "main", "--json"]):
+        ran = nessie(*words)
+        assert (ran.code, "not yours but of etl" in ran.err, "--yes" in ran.err) == (2, True, True)
+    assert catalog.head("main") == head
+    assert nessie("undo", "main", "--yes").code == 0
+
+
+def test_a_reference_that_has_moved_since_is_not_undone(nessie, catalog) -> None:
+    assert nessie("content", "put", "mine", "--type", "namespace", "-m", "mine").code == 0
+    head = catalog.update("main", "db.orders", 2)
+
+    ran = nessie("undo")
+    assert (ran.code, "nessie revert" in ran.err) == (5, True)
+    assert catalog.head("main") == head
+
+
+def test_nothing_of_the_caller_is_in_the_reflog(nessie, catalog, monkeypatch) -> None:
+    monkeypatch.setenv("NESSIE_AUTHOR", "Nobody <n@example.org>")
+    ran = nessie("undo")
+    assert (ran.code, "Nobody" in ran.err) == (2, True)
+
+
+def test_the_reflog_has_the_configured_author(nessie, catalog, monkeypatch) -> None:
+    monkeypatch.delenv("NESSIE_AUTHOR")
+    assert nessie("config", "set", "author", "Ada <ada@example.org>", "--user").code == 0
+    assert nessie("branch", "adas").code == 0
+    assert nessie("reflog", "adas", "--json").json["reflogEntries"][0]["who"] == "Ada <ada@example.org>"
+
+
+def test_to_needs_no_reference(nessie, catalog) -> None:
+    catalog.branch("feature")
+    before = catalog.head("feature")
+    catalog.update("feature", "db.orders", 2)
+    number = next(row[0] for row in nessie("reflog", "--all").rows if row[1] == "feature" and "create" in row)
+    assert nessie("undo", "--to", number, "--yes").code == 0
+    assert catalog.head("feature") == before
 
 
 def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
@@ -31,7 +85,7 @@ def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
         nessie(command, "feature") if command == "branch" else None
         head = catalog.head(name)
         assert nessie(command, "-d", name).code == 0
-        assert nessie("undo", name).out == f"brought back: {name}: nothing -> {head}\n"
+        assert nessie("undo", name).out == f"restored: {name}: nothing -> {head}\n"
         assert catalog.head(name) == head
         assert name in [row[0] for row in nessie(command).rows]
         assert nessie("undo", name).code == 0
@@ -75,25 +129,25 @@ def test_chained_renames_are_told_apart(nessie, catalog) -> None:
 def test_to_goes_where_a_move_of_the_reflog_led(nessie, catalog) -> None:
     hashes = [catalog.head("main"), *(catalog.update("main", "db.orders", n) for n in (2, 3))]
     rows = nessie("reflog").rows
-    assert nessie("undo", "--to", rows[2][0]).code == 0
+    assert nessie("undo", "--to", rows[2][0], "--yes").code == 0
     assert catalog.head("main") == hashes[0]
-    assert nessie("undo", "--to", rows[0][0]).code == 0
+    assert nessie("undo", "--to", rows[0][0], "--yes").code == 0
     assert catalog.head("main") == hashes[2]
-    ran = nessie("undo", "--to", rows[0][0])
+    ran = nessie("undo", "--to", rows[0][0], "--yes")
     assert ran.code == 2
     assert "nothing to undo" in ran.err
 
 
 def test_a_dry_run_moves_nothing(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
-    assert nessie("undo", "--dry-run").out.startswith("would be moved: main:")
-    assert nessie("undo", "--dry-run", "--json").json["wasApplied"] is False
+    assert nessie("undo", "main", "--dry-run").out.startswith("would be moved: main:")
+    assert nessie("undo", "main", "--dry-run", "--json").json["wasApplied"] is False
     assert catalog.head("main") == head
 
 
 def test_json_is_a_reference_and_both_ends(nessie, catalog) -> None:
     before, after = catalog.head("main"), catalog.update("main", "db.orders", 2)
-    assert nessie("undo", "--json").json == {
+    assert nessie("undo", "main", "--yes", "--json").json == {
         "reference": {"type": "BRANCH", "name": "main", "hash": before},
         "wasApplied": True,
         "before": after,
@@ -111,7 +165,7 @@ def test_wrong_input(nessie, catalog, argv, code) -> None:
 
 def test_the_creation_of_the_default_branch_stays(nessie, catalog) -> None:
     first = nessie("reflog").rows[-1][0]
-    assert nessie("undo", "--to", first).code == 0, "main as it was made: empty"
+    assert nessie("undo", "main", "--to", first, "--yes").code == 0, "main as it was made: empty"
     assert nessie("log").out == ""
 
 
@@ -141,7 +195,7 @@ def test_an_undo_beyond_the_expiry_says_that_files_may_be_gone(nessie, catalog) 
     old.branch("dev")
     head = old.update("dev", "db.orders", 7)
     old.repository.delete_reference("dev", expected_hash=head)
-    for words in (["undo", "dev", "--dry-run"], ["undo", "dev", "--dry-run", "--json"], ["undo", "dev"]):
+    for words in (["undo", "dev", "--dry-run"], ["undo", "dev", "--dry-run", "--json"], ["undo", "dev", "--yes"]):
         ran = nessie(*words)
         assert ran.code == 0
         assert GONE in ran.err
@@ -160,7 +214,7 @@ def test_the_expiry_is_the_repositorys(nessie, catalog, days, setting, warned) -
     old.repository.delete_reference("dev", expected_hash=head)
     if setting:
         assert nessie("config", "set", "reflog-expiry", setting, "--repository").code == 0
-    assert (GONE in nessie("undo", "dev").err) is warned
+    assert (GONE in nessie("undo", "dev", "--yes").err) is warned
 
 
 def test_an_old_move_to_where_a_young_one_began_is_no_undo_beyond_the_expiry(nessie, catalog) -> None:

@@ -54,7 +54,6 @@ NEEDS = {
     "nessie content delete db.orders db.items db": Needs(
         ("nessie content delete db.customers db.rates db.sales.orders db.sales.items db.sales.units db.sales",)
     ),
-    "nessie content put db --type namespace -m 'add db'": Needs(("nessie content rename db.rates rates -m 'make room'",)),
     "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(("nessie content delete db.sales.orders -m 'make room'",)),
     "nessie diff main feature --exit-code --json": Needs(code=1),
     "nessie login https://catalog.example.org --forget": Needs(("nessie login https://catalog.example.org",)),

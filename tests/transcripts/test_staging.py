@@ -131,7 +131,7 @@ def test_status_says_that_the_current_branch_is_gone(catalog):
 
     outcome = catalog("status")
     assert (outcome.code, "nessie switch" in outcome.err, "nessie undo hk" in outcome.err) == (4, True, True)
-    catalog.ok("undo", "hk")
+    catalog.ok("undo", "hk", "--yes")
     assert "on branch hk" in catalog.ok("status").out
 
 

@@ -12,7 +12,7 @@ from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 
 NEVER = {
     "rich", "pydantic", "requests", "urllib3", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn", "asyncio",
-    "platformdirs", "tomllib", "logging", "importlib.metadata", "typer.main", "typer.params",
+    "tomllib", "logging", "importlib.metadata", "typer.main", "typer.params",
 }  # fmt: skip
 PROGRAM = """
 import sys

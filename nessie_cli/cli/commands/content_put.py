@@ -14,7 +14,7 @@ from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.staging import StagedList, State, effective, put, replace, without
 
 EXAMPLES = (
-    "nessie content put db --type namespace -m 'add db'",
+    "nessie content put finance --type namespace -m 'add finance'",
     "nessie content put db.orders --type iceberg-table --metadata-location s3://lake/db/orders/00001.json --snapshot-id 42",
     "nessie content put db.orders --from-metadata s3://lake/db/orders/00002.json -m 'nightly load'",
     "nessie content replace db.orders --type iceberg-view --metadata-location s3://lake/v.json --version-id 1 --schema-id 0",

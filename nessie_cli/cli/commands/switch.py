@@ -7,12 +7,16 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.submission import refuse_elsewhere, settle
-from nessie_cli.commitspec import HEAD
-from nessie_cli.errors import InvalidInput
+from nessie_cli.commitspec import HEAD, CommitSpec
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType, check_new_reference_name, check_reference_name
+from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.folder import Workspace, store_name
 
 EXAMPLES = ("nessie switch main", "nessie switch -c experiment", "nessie switch -", "nessie switch -c hotfix v1.2")
+
+
+IS_A_COMMIT = "is a commit, and the current reference is a branch or a tag; `nessie switch -c NAME '{name}'` creates a branch there"
 
 
 def switch(
@@ -73,10 +77,21 @@ def _existing(call: Invocation, name: str) -> Reference:
             raise InvalidInput("switch -: this workspace has had no other reference yet")
         name = before
     if name == HEAD or set("~^*@") & set(name):
-        raise InvalidInput(
-            f"{name}: is a commit, and the current reference is a branch or a tag; `nessie switch -c NAME '{name}'` makes a branch there"
-        )
-    return call.repository().reference(check_reference_name(name))
+        raise InvalidInput(f"{name}: {IS_A_COMMIT.format(name=name)}")
+    repository = call.repository()
+    try:
+        return repository.reference(check_reference_name(name))
+    except (InvalidInput, ReferenceNotFound):
+        if _is_commit(repository, name):
+            raise InvalidInput(f"{name}: {IS_A_COMMIT.format(name=name)}") from None
+        raise
+
+
+def _is_commit(repository: Repository, name: str) -> bool:
+    try:
+        return repository.resolve(CommitSpec(None, name)).hash.startswith(name.lower())
+    except NessieError:
+        return False
 
 
 def _create(call: Invocation, name: str, start: str | None) -> Reference:

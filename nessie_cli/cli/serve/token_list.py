@@ -15,7 +15,7 @@ _COLUMNS = (
     Column("NAME", "name"),
     Column("ROLES"),
     Column("CREATED", "time"),
-    Column("EXPIRES", "time"),
+    Column("EXPIRES"),
 )
 
 
@@ -47,7 +47,8 @@ def show(result: Tokens, output: Output) -> None:
             one.token_id,
             one.name,
             ",".join(one.roles),
-            *(out.time(when) if when else "" for when in (one.created, one.expires)),
+            out.time(one.created) if one.created else "",
+            one.expires.date().isoformat() if one.expires else "never",
         )
         for one in result.tokens
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -45,6 +45,22 @@ def plan(repository: Repository, name: str, to: int | None = None) -> Step:
     return _step(repository, last, target)
 
 
+def last_operation_of(repository: Repository, callers: Collection[str]) -> ReflogEntry | None:
+    """Returns the newest operation of a caller, under any of the caller's names.
+
+    An operation without a name may be the caller's: a server without authentication records none.
+    """
+    return next((entry for entry in repository.reflog() if not entry.who or entry.who in callers), None)
+
+
+def operation_number(repository: Repository, number: int) -> ReflogEntry:
+    """Returns the operation with a number. Raises `InvalidInput` if the reflog has none."""
+    for entry in repository.reflog():
+        if entry.number == number:
+            return entry
+    raise InvalidInput(f"--to {number}: the reflog has no such operation; `nessie reflog --all` lists them")
+
+
 def _position(repository: Repository, name: str, to: int) -> str | None:
     for entry in repository.reflog(name):
         if entry.number == to:
@@ -58,7 +74,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
         assert now is not None
         return Step("deleted", name, last.type, now, None, lambda: repository.delete_reference(name, expected_hash=now))
     if now is None:
-        return Step("brought back", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target))
+        return Step("restored", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target))
     return Step("moved", name, last.type, now, target, lambda: repository.assign_reference(name, target, expected_hash=now))
 
 

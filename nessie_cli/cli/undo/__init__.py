@@ -1,0 +1,1 @@
+"""The commands of the reflog: `nessie undo` and `nessie reflog`."""

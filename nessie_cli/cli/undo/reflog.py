@@ -1,0 +1,59 @@
+"""`nessie reflog`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import at_most, refuse_empty
+from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.model import ReflogEntry
+from nessie_cli.render.references import print_reflog
+
+EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show the operations on a reference, newest first: when, by whom and why.
+
+    The first column is the number that `nessie undo --to` accepts.
+    """
+
+    reference: Annotated[
+        str | None,
+        typer.Argument(metavar="[REF]", help="A reference, possibly a deleted one."),
+    ] = None
+    all_: Annotated[bool, typer.Option("--all", help="Show the operations on all references.")] = False
+    limit: Annotated[int | None, typer.Option("-n", metavar="N", min=0, help="Show at most N operations.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflog(Page):
+    """The moves of one reference, or of all, newest first."""
+
+    listing = "reflog_entries"
+    reflog_entries: Iterator[ReflogEntry]
+
+
+def run(options: Options, app: Invocation) -> Reflog:
+    """Reads the reflog."""
+    refuse_empty("nessie reflog [REF]", options.reference)
+    if options.all_ and options.reference:
+        raise InvalidInput("--all shows the operations on all references, so it takes no REF")
+    name = None if options.all_ else options.reference or app.reference_name()
+    found = at_most(options.limit, app.repository().reflog(name))
+    first = list(islice(found, 1))
+    if not first and name and options.limit != 0:
+        raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+    return Reflog(reflog_entries=chain(first, found))
+
+
+def show(result: Reflog, output: Output) -> None:
+    """Prints a table with a row for each operation."""
+    print_reflog(result.reflog_entries, output.out)

@@ -1,0 +1,166 @@
+"""`nessie undo`."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.references import follow_rename
+from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
+from nessie_cli.model import CommitMeta, Reference, ReflogEntry
+from nessie_cli.render.spans import Span
+from nessie_cli.repository.base import Repository
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shapes import Hash
+
+EXAMPLES = (
+    "nessie undo",
+    "nessie undo feature",
+    "nessie undo main --to 12",
+    "nessie undo --dry-run",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Undo your last operation on the store, or the last operation on a reference.
+
+    Prints the operation first. Without REF, the operation is your own last one, whatever reference
+    it moved: a commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved
+    since, the command exits with 5: `nessie revert` undoes older commits. With REF, an operation of
+    somebody else needs confirmation.
+
+    Commits and table files stay until the operation has left the reflog (90 days, setting
+    reflog-expiry).
+    """
+
+    reference: Annotated[
+        str | None,
+        typer.Argument(metavar="[REF]", help="A reference, possibly a deleted one."),
+    ] = None
+    to: Annotated[
+        int | None,
+        typer.Option("--to", metavar="N", help="Move the reference to where operation N of the reflog left it."),
+    ] = None
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Undo an operation of somebody else without confirmation."),
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be undone, and do nothing.")] = False
+
+
+@dataclass(frozen=True)
+class Undone(Result):
+    """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
+
+    reference: Reference
+    was_applied: bool
+    before: Annotated[str, Hash] | None
+    after: Annotated[str, Hash] | None
+    step: Annotated[Step, NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> Undone:
+    """Undoes one operation."""
+    refuse_empty("nessie undo [REF]", options.reference)
+    repository = app.repository()
+    callers = {name for name in (app.who(), app.author()) if name}
+    entry = _operation(options, repository, callers)
+    _announce(entry, repository, app.output)
+    step = plan(repository, entry.reference, options.to)
+    if step.after is None and app.workspace and app.workspace.current_reference() == step.name:
+        raise InvalidInput(f"this would delete '{step.name}', the current reference of this workspace. Hint: `nessie switch` to another one first")
+    if not (options.dry_run or options.yes or entry.who in callers):
+        _confirm(entry, app.output)
+    expired = has_expired(repository, step, app.now)
+    done = _preview(step) if options.dry_run else step.act()
+    if step.renamed and not options.dry_run:
+        follow_rename(app, step.renamed, step.name)
+    if expired:
+        app.output.note(
+            "table files of this commit may be gone: it is older than the reflog's expiry, "
+            f"so `nessie gc` does not keep them; `nessie audit {step.name}` checks"
+        )
+    return Undone(done, not options.dry_run, step.before, step.after, step)
+
+
+def show(result: Undone, output: Output) -> None:
+    """Prints the reference before and after."""
+    step = result.step
+    words: list[Span | str] = [f"{'' if result.was_applied else 'would be '}{step.verb}: "]
+    if step.renamed:
+        words += [Span(step.renamed, "name"), " to ", Span(step.name, "name")]
+    else:
+        before, after = (Span(output.out.hash(side), "hash") if side else Span("nothing", "label") for side in (step.before, step.after))
+        words += [Span(step.name, "name"), ": ", before, " -> ", after]
+    output.say(*words)
+    if result.was_applied:
+        output.note("`nessie undo` again redoes it")
+
+
+def _operation(options: Options, repository: Repository, callers: set[str]) -> ReflogEntry:
+    """The operation to undo. Raises `ReferenceMoved` if it is not the last one of its reference."""
+    if options.reference is not None:
+        last = next(repository.reflog(options.reference), None)
+        if last is None:
+            name = options.reference
+            raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+        return last
+    if options.to is not None:
+        return operation_number(repository, options.to)
+    entry = last_operation_of(repository, callers)
+    if entry is None:
+        names = " or ".join(sorted(callers)) or "this user"
+        raise InvalidInput(
+            f"the reflog has no operation of {names}. Hint: `nessie reflog --all` lists all operations; `nessie undo REF` undoes the last one of REF"
+        )
+    last = next(repository.reflog(entry.reference), entry)
+    if last.number != entry.number:
+        raise ReferenceMoved(
+            f"your last operation was {entry.operation} on '{entry.reference}', "
+            f"and '{entry.reference}' has moved since ({last.operation} by {last.who or 'somebody'}). "
+            "Hint: `nessie revert` takes a commit back by a new commit"
+        )
+    return entry
+
+
+def _announce(entry: ReflogEntry, repository: Repository, output: Output) -> None:
+    """Prints the operation that is about to be undone, on stderr."""
+    meta = _commit(entry, repository)
+    subject = f' "{meta.subject}"' if meta else ""
+    hash_ = entry.after or entry.before or ""
+    author = (meta.author if meta else "") or entry.who
+    output.note(
+        f"undoing {entry.operation} on {entry.reference} {output.err.hash(hash_)}{subject} "
+        f"by {author or 'an unknown caller'}, {output.err.time(entry.time)}"
+    )
+
+
+def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
+    if entry.after is None:
+        return None
+    try:
+        return repository.commit_at(CommitSpec(None, entry.after)).meta
+    except NotFound:
+        return None
+
+
+def _confirm(entry: ReflogEntry, output: Output) -> None:
+    """Asks on a terminal. Raises `InvalidInput` if the answer is no, or if there is no terminal."""
+    who = entry.who or "an unknown caller"
+    if output.is_json or not sys.stdin.isatty():
+        raise InvalidInput(f"this operation is not yours but of {who}. Hint: --yes undoes it")
+    output.err.prompt(f"This operation is of {who}. Undo it? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput("nothing was done; --yes answers yes")
+
+
+def _preview(step: Step) -> Reference:
+    return Reference(step.type, step.name, step.after or step.before or "")

@@ -1,0 +1,33 @@
+"""What the command line says to small mistakes."""
+
+
+def test_a_revision_beyond_the_beginning_is_an_error(nessie, catalog) -> None:
+    for argv in (["branch", "x", "HEAD~99"], ["log", "main~99"], ["diff", "main~98~1", "main"]):
+        ran = nessie(*argv)
+        assert (ran.code, "beyond the beginning of the history" in ran.err) == (4, True), argv
+    assert "x" not in [row[0] for row in nessie("branch").rows]
+
+
+def test_a_second_parent_of_a_commit_with_one_parent(nessie, catalog) -> None:
+    ran = nessie("show", "HEAD^2")
+    assert (ran.code, ran.err) == (4, "nessie: main^2: the commit main has 1 parent\n")
+
+
+def test_a_shortened_hash_is_no_branch_to_switch_to(nessie, catalog) -> None:
+    ran = nessie("switch", catalog.head("main")[:8])
+    assert (ran.code, "is a commit" in ran.err, "nessie switch -c NAME" in ran.err) == (2, True, True)
+
+
+def test_identical_content_is_not_staged(nessie, catalog) -> None:
+    assert nessie("content", "put", "twice", "--type", "namespace", "-m", "once").code == 0
+    assert nessie("content", "put", "twice", "--type", "namespace").out == "nothing to stage for twice\n"
+    ran = nessie("content", "put", "twice", "--type", "namespace", "-m", "again")
+    assert (ran.code, "changes nothing" in ran.err) == (2, True)
+
+
+def test_a_mistyped_version_option_is_recognised(nessie) -> None:
+    assert "did you mean --version?" in nessie("--verison").err
+
+
+def test_audit_of_a_key_names_the_option_that_takes_it(nessie, catalog) -> None:
+    assert "`--prefix db`" in nessie("audit", "db").err
