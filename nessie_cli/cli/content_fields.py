@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from nessie_cli.cli.input import pairs, read_bytes
 from nessie_cli.cli.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, content_from
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
 
 Type = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="iceberg-table, iceberg-view, namespace, delta-table or udf.")]
 MetadataLocation = Annotated[
@@ -27,7 +30,10 @@ SignatureId = Annotated[str | None, typer.Option(metavar="ID", help="udf: the si
 CheckpointLocation = Annotated[list[str] | None, typer.Option(metavar="URI", help="delta-table: checkpoints, oldest first.", show_default=False)]
 LastCheckpoint = Annotated[str | None, typer.Option(metavar="URI", help="delta-table: the last checkpoint.")]
 Properties = Annotated[list[str] | None, typer.Option("--property", metavar="K=V", help="namespace: a property; repeat it.", show_default=False)]
-FromMetadata = Annotated[str | None, typer.Option(metavar="URI", help="Take everything from an Iceberg metadata file.")]
+FromMetadata = Annotated[
+    str | None,
+    typer.Option(metavar="URI", help="Take everything from an Iceberg metadata file, or from the newest one in a table's folder."),
+]
 ContentFile = Annotated[str | None, typer.Option("--content", metavar="FILE|-", help="Take the content from a file of REST JSON.")]
 ContentId = Annotated[str | None, typer.Option("--id", metavar="UUID", help="The content id.")]
 
@@ -67,6 +73,18 @@ def content_of(key: ContentKey, given: Mapping[str, Any], current: Content | Non
         raise InvalidInput(f"{whole[0]} gives the whole content; leave the other options that describe one out")
     content = _whole(given) if whole else _from_options(key, fields, given.get("type_"), current)
     return content.with_id(given["content_id"]) if given.get("content_id") else content
+
+
+def given_fields(call: Invocation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options by the parser's names; a folder is replaced by its newest metadata file."""
+    given = dict(params)
+    if given.get("from_metadata"):
+        from nessie_cli.iceberg.newest import is_folder, newest_metadata
+
+        if is_folder(given["from_metadata"]):
+            given["from_metadata"] = newest_metadata(given["from_metadata"])
+            call.note(f"the newest metadata file is {given['from_metadata']}")
+    return given
 
 
 def _whole(given: Mapping[str, Any]) -> Content:

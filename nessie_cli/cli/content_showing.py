@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
 
 
-def show_content(call: Invocation, wanted: ContentKey, revision: str | None) -> None:
-    """Print one content as it is at a revision."""
+def show_content(call: Invocation, wanted: ContentKey, revision: str | None, *, raw: bool = False) -> None:
+    """Print one content as it is at a revision; `raw` prints its JSON alone."""
     repository = call.repository()
     effective = repository.resolve(call.revision(revision))
     entry = next(iter(repository.entries(effective.hash, KeyRange(keys=(wanted,)), content=True)), None)
     if entry is None or entry.content is None:
         raise _missing(repository, effective, wanted)
+    if raw:
+        from nessie_cli.wire.encode import encode_content
+
+        call.answer(encode_content(entry.content))
+        return
     change = repository.last_change(effective.hash, wanted)
     if call.wants_json:
         from nessie_cli.wire.encode import encode_commit_meta, encode_content_response

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from nessie_cli import errors
 
 
@@ -14,7 +16,35 @@ def fault_of(error: BaseException) -> errors.NessieError:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else "the result could not be written: "
         return errors.NessieError(f"{where}{error.strerror}")
+    if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name or "")):
+        return errors.NessieError(
+            f"the package {error.name} is not installed. Hint: `pip install 'nessie-cli[{extra}]'`"
+        )
     return errors.NessieError(f"internal error: {type(error).__name__}: {error}; run with --debug to see where")
+
+
+_EXTRAS = {
+    "cel_expr_python": "filters",
+    "fastavro": "iceberg",
+    "google": "filters",
+    "jwt": "serve",
+    "keyring": "keyring",
+    "prometheus_client": "serve",
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
+    "pyarrow": "iceberg",
+    "pyiceberg": "iceberg",
+    "pyspark": "spark",
+    "starlette": "serve",
+    "uvicorn": "serve",
+}
+"""The extra of `pyproject.toml` that installs each package."""
+
+
+def _extra_of(module: str) -> str | None:
+    extra = _EXTRAS.get(module.partition(".")[0])
+    # A server needs filters too, and the extra `serve` has both.
+    return "serve" if extra == "filters" and "nessie_cli.server" in sys.modules else extra
 
 
 def is_interrupt(error: BaseException | None) -> bool:

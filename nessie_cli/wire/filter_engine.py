@@ -109,7 +109,7 @@ def engine() -> Any:
 
 
 def _engine_missing() -> NessieError:
-    return InvalidInput("filters need the CEL engine, which is not installed: pip install 'nessie-cli[filters]'")
+    return NessieError("filters need the CEL engine, which is not installed: pip install 'nessie-cli[filters]'")
 
 
 _ANY_EQUALITY = "stdlib:\n  exclude_functions:\n    - name: _==_\n    - name: _!=_\n"

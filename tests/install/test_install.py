@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import venv
 from collections.abc import Callable, Iterator
@@ -69,6 +70,34 @@ def installed(request: pytest.FixtureRequest, released: Released, wheels: Path, 
 def test_the_command_answers(installed):
     assert installed("--version").startswith(f"nessie {nessie_cli.__version__} (Python ")
     assert "NAME\n    nessie-log - " in installed("help", "log")
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ("serve", "serve"),
+        ("token new ada --file tokens", "serve"),
+        ("log --filter true", "filters"),
+        ("gc mark", "iceberg"),
+        ("branch --store postgresql://localhost/x", "postgres"),
+    ],
+)
+def test_what_needs_another_package_says_how_to_install_it(installed, tmp_path, words, extra):
+    installed("init", cwd=tmp_path)
+    table = ("content", "put", "t", "--type", "iceberg-table", "--metadata-location")
+    installed(*table, "s3://lake/t.json", "--snapshot-id", "1", "-m", "t", cwd=tmp_path)
+    program = shutil.which("nessie", path=installed.environment["PATH"])
+    done = subprocess.run(
+        [program, *words.split()],
+        env=installed.environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, f"pip install 'nessie-cli[{extra}]'" in done.stderr) == (1, True), done.stderr
+    assert not list(tmp_path.glob(".nessie/gc/*"))
 
 
 def test_a_story_is_told_outside_of_the_checkout(installed, tmp_path):

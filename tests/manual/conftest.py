@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -136,5 +137,8 @@ def files(folder: Path) -> None:
     table_ = '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/x.json", "snapshotId": 5, "schemaId": 0, "specId": 0, "sortOrderId": 0}'
     (folder / "orders.json").write_text(table_)
     (folder / "operations.json").write_text(f'[{{"type": "PUT", "key": {{"elements": ["bulk"]}}, "content": {table_}}}]')
-    metadata = (ROOT / "tests/manual/table-metadata.json").read_text()
-    (folder / "00002.json").write_text(metadata)
+    metadata = json.loads((ROOT / "tests/manual/table-metadata.json").read_text())
+    # The examples put this file with many snapshots.
+    ids = {one["snapshot-id"] for one in metadata["snapshots"]}
+    metadata["snapshots"] += [metadata["snapshots"][0] | {"snapshot-id": number} for number in range(100) if number not in ids]
+    (folder / "00002.json").write_text(json.dumps(metadata))

@@ -116,7 +116,7 @@ def test_help_goes_to_stdout_and_lists_every_section(nessie):
 def test_help_of_a_command_has_examples_as_they_are_typed(nessie):
     out = nessie.ok("content", "put", "--help", env={"COLUMNS": "40"}).out
 
-    assert "\n  nessie content put db --type namespace -m 'add db'\n" in out
+    assert "\n  nessie content put finance --type namespace -m 'add finance'\n" in out
 
 
 def test_without_a_store_the_way_out_is_named(nessie):

@@ -10,6 +10,7 @@ from nessie_cli.cli import content_fields as f
 from nessie_cli.cli import staging
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
+from nessie_cli.iceberg.agreement import check_ids
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.workspace.staging import StagedList, State, effective, put, replace, without
 
@@ -56,6 +57,8 @@ def content_put(
     if new and existing:
         raise InvalidInput("--new and --existing exclude each other")
 
+    given = f.given_fields(Invocation.of(ctx), ctx.params)
+
     def change(staged: StagedList, state: State) -> StagedList:
         if expected_hash:
             staged = without(staged, [wanted])
@@ -64,8 +67,9 @@ def content_put(
             raise ContentExists(f"key '{wanted}' exists already", str(wanted))
         if existing and current is None:
             raise ContentNotFound(f"there is no content with key '{wanted}'", wanted)
-        content = f.content_of(wanted, ctx.params, current)
+        content = f.content_of(wanted, given, current)
         _check_id(content, current, wanted)
+        check_ids(wanted, content)
         return put(staged, wanted, content, state)
 
     staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash, author))
@@ -106,8 +110,11 @@ def content_replace(
     """Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is."""
     wanted = ContentKey.parse(key)
 
+    given = f.given_fields(Invocation.of(ctx), ctx.params)
+
     def change(staged: StagedList, state: State) -> StagedList:
-        content = f.content_of(wanted, ctx.params, None)
+        content = f.content_of(wanted, given, None)
+        check_ids(wanted, content)
         return replace(staged, wanted, content, state, content.id or str(uuid.uuid4()), afresh=bool(expected_hash))
 
     staging.stage(Invocation.of(ctx), staging.Step(change, [wanted], message, expected_hash, author))

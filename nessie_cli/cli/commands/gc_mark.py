@@ -1,5 +1,6 @@
 """`nessie gc mark`."""
 
+import shutil
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -87,8 +88,14 @@ def gc_mark(
     else:
         asked = Asked(cutoffs, default_cutoff, reference_time, snapshots, catalog, chosen(engine))
         run = folder.new(_settings(call, asked), call.now)
-    with run.changing(), heard(call, "marking") as tell:
-        phases.mark(run, Worker(call, run, engine, tell).mark, clock)
+    try:
+        with run.changing(), heard(call, "marking") as tell:
+            phases.mark(run, Worker(call, run, engine, tell).mark, clock)
+    except ModuleNotFoundError:
+        # The run could not even begin: a package is not installed.
+        if resume is None:
+            shutil.rmtree(run.folder)
+        raise
     finish(call, run)
 
 

@@ -13,9 +13,9 @@ from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.workspace.staging import StagedList, State, effective, restore
 
 EXAMPLES = (
-    "nessie restore db.orders --source main~3",
-    "nessie restore db.orders db.items --source v1 -m 'back to v1'",
-    "nessie restore db.sales --recursive --source 'main*2 hours ago'",
+    "nessie restore db.orders --at main~3",
+    "nessie restore db.orders db.items --at v1 -m 'back to v1'",
+    "nessie restore db.sales --recursive --at 'main*2 hours ago'",
 )
 
 
@@ -23,7 +23,7 @@ def restore_keys(
     ctx: typer.Context,
     keys: staging.Keys,
     *,
-    source: Annotated[str, typer.Option("--source", "-s", metavar="REV", help="The revision that has the wanted state.", show_default=False)],
+    source: Annotated[str, typer.Option("--at", "--source", "-s", metavar="REV", help="The revision with the wanted state.", show_default=False)],
     recursive: Annotated[bool, typer.Option("--recursive", "-r", help="All that is below the keys as well.")] = False,
     message: staging.Message = None,
 ) -> None:

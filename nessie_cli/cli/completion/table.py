@@ -154,7 +154,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--checkpoint-location",), "file", True, "delta-table: checkpoints, oldest first."),
             (("--last-checkpoint",), "file", False, "delta-table: the last checkpoint."),
             (("--property",), "-", True, "namespace: a property; repeat it."),
-            (("--from-metadata",), "file", False, "Take everything from an Iceberg metadata file."),
+            (("--from-metadata",), "file", False, "Take everything from an Iceberg metadata file, or from the newest one in a table's folder."),
             (("--content",), "file", False, "Take the content from a file of REST JSON."),
             (("--id",), "-", False, "The content id."),
             (("--new",), "", False, "Insist on creating: the key must not exist."),
@@ -207,7 +207,7 @@ COMMANDS: Mapping[str, Command] = {
             (("--checkpoint-location",), "file", True, "delta-table: checkpoints, oldest first."),
             (("--last-checkpoint",), "file", False, "delta-table: the last checkpoint."),
             (("--property",), "-", True, "namespace: a property; repeat it."),
-            (("--from-metadata",), "file", False, "Take everything from an Iceberg metadata file."),
+            (("--from-metadata",), "file", False, "Take everything from an Iceberg metadata file, or from the newest one in a table's folder."),
             (("--content",), "file", False, "Take the content from a file of REST JSON."),
             (("--id",), "-", False, "The content id."),
             (("--expected-hash",), "hash", False, "Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict."),
@@ -233,6 +233,8 @@ COMMANDS: Mapping[str, Command] = {
     "content show": (
         {},
         (
+            (("--at",), "revision", False, "The revision to read, as an option."),
+            (("--raw",), "", False, "Print the JSON of the content alone, for `content put --content FILE`."),
         ),
         ("key", "revision"),
         False,
@@ -241,6 +243,8 @@ COMMANDS: Mapping[str, Command] = {
     "content view": (
         {},
         (
+            (("--at",), "revision", False, "The revision to read, as an option."),
+            (("--raw",), "", False, "Print the JSON of the content alone, for `content put --content FILE`."),
         ),
         ("key", "revision"),
         False,
@@ -296,7 +300,7 @@ COMMANDS: Mapping[str, Command] = {
     "restore": (
         {},
         (
-            (("--source", "-s"), "revision", False, "The revision that has the wanted state."),
+            (("--at", "--source", "-s"), "revision", False, "The revision with the wanted state."),
             (("--recursive", "-r"), "", False, "All that is below the keys as well."),
             (("-m", "--message"), "-", True, "Commit in the same step. Refused while other keys are staged."),
             (("--no-verify",), "", False, "Do not ask the hooks pre-commit and pre-merge."),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.server.auth.identity import Caller
 
 VIEW_REFERENCE = "VIEW_REFERENCE"
@@ -139,7 +139,7 @@ def _cel() -> Any:
     try:
         from cel_expr_python import cel  # type: ignore[import-untyped]
     except ImportError:
-        raise InvalidInput("rules need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'") from None
+        raise NessieError("rules need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'") from None
     return cel
 
 

@@ -1,0 +1,60 @@
+"""The newest metadata file of a table's folder, for tables whose catalog is the file system."""
+
+from __future__ import annotations
+
+import re
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.files import local_path, read_file, scheme_of, shown
+
+_HINT = "version-hint.text"
+_METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+"""`v3.metadata.json` of file-system tables, `00003-UUID.metadata.json` of catalogs, and compressed ones."""
+
+
+def is_folder(uri: str) -> bool:
+    """Whether a location names a folder: a local one that exists, or one that is no metadata file."""
+    if scheme_of(uri) in ("", "file"):
+        return local_path(uri).is_dir()
+    return ".metadata.json" not in uri
+
+
+def newest_metadata(folder: str) -> str:
+    """Returns the location of the newest metadata file in a table's folder or its `metadata` folder.
+
+    `version-hint.text` names the version; without it, the highest version is the newest. Raises
+    `InvalidInput` if there is no metadata file, or if several have that version.
+    """
+    for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
+        names = _names(place)
+        versions = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name))]
+        if not versions:
+            continue
+        wanted = _hinted(place) if _HINT in names else max(versions)[0]
+        found_names = [name for version, name in versions if version == wanted]
+        if len(found_names) == 1:
+            return f"{place}/{found_names[0]}"
+        if not found_names:
+            raise InvalidInput(f"{shown(place)}: {_HINT} names version {wanted}, which does not exist")
+        raise InvalidInput(f"{shown(place)}: several files have version {wanted}: {', '.join(sorted(found_names))}. Hint: name one of them")
+    raise InvalidInput(f"{shown(folder)}: has no metadata file of an Iceberg table or view")
+
+
+def _names(folder: str) -> list[str]:
+    if scheme_of(folder) in ("", "file"):
+        local = local_path(folder)
+        return [one.name for one in local.iterdir()] if local.is_dir() else []
+    from pyarrow.fs import FileSelector
+
+    from nessie_cli.iceberg.filesystems import filesystem
+
+    system, path = filesystem(folder, {})
+    selector = FileSelector(path, allow_not_found=True)
+    return [one.base_name for one in system.get_file_info(selector)]
+
+
+def _hinted(folder: str) -> int:
+    text = read_file(f"{folder}/{_HINT}").decode("ascii", "replace").strip()
+    if not text.isdecimal():
+        raise InvalidInput(f"{shown(folder)}/{_HINT}: {text[:40]!r} is not a version")
+    return int(text)

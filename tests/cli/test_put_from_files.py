@@ -1,0 +1,70 @@
+"""`nessie content put` with metadata files: the newest one of a folder, and ids that are not in the file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Nessie
+
+METADATA = json.loads((Path(__file__).parents[1] / "manual/table-metadata.json").read_text())
+LARGE = 4358109269123456789
+"""A snapshot id that does not survive as a double: jq 1.6 rounds it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A table's folder with three versions of its metadata."""
+    metadata = METADATA | {"current-snapshot-id": LARGE, "snapshots": [METADATA["snapshots"][0] | {"snapshot-id": LARGE}], "refs": {}}
+    place = tmp_path / "t" / "metadata"
+    place.mkdir(parents=True)
+    for name in ("00001-a.metadata.json", "00002-b.metadata.json", "00010-c.metadata.json"):
+        (place / name).write_text(json.dumps(metadata))
+    return place
+
+
+def location(nessie: Nessie) -> str:
+    found = nessie("content", "show", "t", "--raw").json["metadataLocation"]
+    return Path(found).name
+
+
+def test_the_highest_version_of_a_folder_is_the_newest(nessie, catalog, folder) -> None:
+    ran = nessie("content", "put", "t", "--from-metadata", str(folder.parent), "-m", "t")
+    assert (ran.code, "00010-c.metadata.json" in ran.err) == (0, True)
+    assert location(nessie) == "00010-c.metadata.json"
+
+
+def test_a_version_hint_goes_before_the_highest_version(nessie, catalog, folder) -> None:
+    (folder / "version-hint.text").write_text("2\n")
+    assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
+    assert location(nessie) == "00002-b.metadata.json"
+
+
+def test_two_files_of_one_version_are_refused(nessie, catalog, folder) -> None:
+    (folder / "00010-d.metadata.json").write_text("{}")
+    ran = nessie("content", "put", "t", "--from-metadata", str(folder))
+    assert (ran.code, "00010-c" in ran.err, "00010-d" in ran.err) == (2, True, True)
+
+
+def test_a_folder_without_metadata_is_refused(nessie, catalog, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert nessie("content", "put", "t", "--from-metadata", str(tmp_path / "empty")).code == 2
+
+
+def test_a_rounded_snapshot_id_is_refused_with_both_numbers(nessie, catalog, folder, tmp_path) -> None:
+    nessie("content", "put", "t", "--from-metadata", str(folder.parent), "-m", "t")
+    content = nessie("content", "show", "t", "--raw").json
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps(content | {"snapshotId": int(float(LARGE)) + 1024}))
+
+    ran = nessie("content", "put", "t", "--content", str(file))
+    assert (ran.code, str(LARGE) in ran.err, str(int(float(LARGE)) + 1024) in ran.err) == (2, True, True)
+    assert nessie("content", "put", "t", "--schema-id", "77").code == 2
+    file.write_text(json.dumps(content))
+    assert nessie("content", "put", "t", "--content", str(file)).out == "nothing to stage for t\n"
+
+
+def test_a_table_without_a_current_snapshot_is_exempt(nessie, catalog, folder) -> None:
+    (folder / "00010-c.metadata.json").write_text(json.dumps(METADATA | {"current-snapshot-id": -1, "snapshots": [], "refs": {}}))
+    words = ("--type", "iceberg-table", "--metadata-location", str(folder / "00010-c.metadata.json"), "--snapshot-id", "5")
+    assert nessie("content", "put", "t", *words).code == 0
