@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.folder import Workspace
 
+
 class Invocation:
     """What one command line was given, and what follows from it. Nothing is looked up before it is asked for.
 

@@ -133,8 +133,6 @@ class Entries(wire.Page):
     entries: list[wire.Entry]
 
 
-
-
 class Tally(Shape):
     """How many contents a commit created, updated, deleted and renamed."""
 
@@ -202,8 +200,6 @@ class DeletedReferences(Shape):
 
     references: list[shapes.Reference]
     errors: NotRequired[list[wire.Error]]
-
-
 
 
 # -- care -------------------------------------------------------------------------------------------------------------------------------
@@ -319,17 +315,11 @@ class Statistics(_CommitCount, _Churn):
     sizes: TableSizes | None
 
 
-
-
 class Script(Shape):
     """The completion script of a shell."""
 
     shell: Literal["bash", "zsh", "fish"]
     script: str
-
-
-
-
 
 
 class Text(Shape):

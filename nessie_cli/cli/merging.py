@@ -8,10 +8,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.resolutions import Resolutions, command_line, contents_below
+from nessie_cli.cli.resolutions import HASH_DIGITS, Resolutions, command_line, contents_below
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
+from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 
 
@@ -37,8 +38,8 @@ class Choices(NamedTuple):
     expected_hash: str | None = None
 
 
-def merge_options(call: Invocation, branch: str, choices: Choices, commits: Sequence[str] = ()) -> MergeOptions:
-    """The options as the repository takes them, for a merge or for a transplant of `commits`; reads the files of `--resolve`.
+def merge_options(call: Invocation, branch: str, choices: Choices, source: str = "", commits: Sequence[str] = ()) -> MergeOptions:
+    """The options as the repository takes them, for a merge of `source` or for a transplant of `commits`; reads the files of `--resolve`.
 
     Raises `InvalidInput` that names the option.
     """
@@ -47,7 +48,7 @@ def merge_options(call: Invocation, branch: str, choices: Choices, commits: Sequ
     call.resolutions = merge_resolutions(call, branch)
     expected = choices.expected_hash
     return MergeOptions(
-        meta=_meta_of_transplant(call, choices.message, commits) if commits else _meta_of_merge(call, choices.message),
+        meta=_meta_of_transplant(call, choices.message, commits) if commits else _meta_of_merge(call, choices.message, source, branch),
         behaviors=list(_behaviors(call, branch, choices)),
         default_behavior=MergeBehavior(choices.behavior.name),
         follow_renames=choices.follow_renames,
@@ -57,10 +58,17 @@ def merge_options(call: Invocation, branch: str, choices: Choices, commits: Sequ
     )
 
 
-def _meta_of_merge(call: Invocation, message: str | None) -> CommitMeta | None:
-    """A merge is a commit of the user's; without a message the repository makes one up."""
+def _meta_of_merge(call: Invocation, message: str | None, source: str, branch: str) -> CommitMeta:
+    """A merge is a commit of the user's. Without a message it is git's: `Merge branch 'nightly' into main`."""
     author = call.author()
-    return CommitMeta(message or "", authors=(author,) if author else ()) if message or author else None
+    authors = (author,) if author else ()
+    if message is not None:
+        return CommitMeta(message, authors=authors)
+    spec = call.revision(source)
+    found = call.repository().resolve(spec)
+    if spec.name and spec.name == found.name and not spec.steps and not spec.hash:
+        return CommitMeta(f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors)
+    return CommitMeta(f"Merge commit '{found.hash[:HASH_DIGITS]}' into {visible(branch)}", authors=authors)
 
 
 def _meta_of_transplant(call: Invocation, message: str | None, commits: Sequence[str]) -> CommitMeta | None:

@@ -121,9 +121,7 @@ GC_COMMANDS: Mapping[str, CommandEntry] = {
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
     "new": CommandEntry("serve.token_new", "", "Create a token for a caller of `nessie serve`, and print it once.", SETTINGS),
     "list": CommandEntry("serve.token_list", "", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS),
-    "revoke": CommandEntry(
-        "serve.token_revoke", "", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS
-    ),
+    "revoke": CommandEntry("serve.token_revoke", "", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS),
 }
 
 STORE_COMMANDS: Mapping[str, CommandEntry] = {

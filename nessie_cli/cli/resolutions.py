@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nessie_cli.errors import NessieError, ReferenceConflict
+from nessie_cli.errors import MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, UnknownContent
 from nessie_cli.render.fields import type_label
 
@@ -192,6 +192,7 @@ def conflict_report(error: ReferenceConflict, call: Invocation) -> ConflictRepor
         error.expected_hash,
         distance=_distance(error, call),
         resolutions=resolutions_of(error, call),
+        is_merge=isinstance(error, MergeConflict),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.cli.resolutions import HASH_DIGITS
 from nessie_cli.cli.submission import new_request_id
 from nessie_cli.cli.walks import changes_in
 from nessie_cli.commitspec import CommitRange
@@ -55,11 +57,17 @@ def taken_back(call: Invocation, text: str) -> TakenBack:
 def _about(repository: Repository, meant: CommitRange, text: str) -> Iterator[str]:
     """A message that names each commit of a range, newest first."""
     entries = list(repository.log_excluding(meant.end, [meant.start]))
-    yield f"Revert {text} ({len(entries)} commit{'' if len(entries) == 1 else 's'})\n"
+    ends = "..".join(_short(side) for side in text.split(".."))
+    yield f"Revert {ends} ({len(entries)} commit{'' if len(entries) == 1 else 's'})\n"
     for entry in entries[:MOST_NAMED]:
         yield f'\nThis takes back commit {entry.hash} "{entry.meta.subject}".'
     if len(entries) > MOST_NAMED:
         yield f"\nAnd {len(entries) - MOST_NAMED} more."
+
+
+def _short(revision: str) -> str:
+    """A revision with a full hash abbreviated."""
+    return re.sub(r"\b[0-9a-f]{13,64}\b", lambda found: found[0][:HASH_DIGITS], revision)
 
 
 MOST_NAMED = 20

@@ -19,7 +19,8 @@ _LABELS = 18
 _GAP = 2
 _LEAST = 10
 _LEAST_SUBJECT = 12
-_SIDES = ("expected", "there now", "proposed")
+_BATCH_SIDES = ("expected", "current", "proposed")
+_MERGE_SIDES = ("base", "ours", "theirs")
 _STYLES = ("before", "updated", "after")
 NOTHING = "(none)"
 """Stands for a content that is not there."""
@@ -34,7 +35,8 @@ class ConflictReport(NamedTuple):
     """Conflicts and where they are.
 
     `distance` counts the commits since `expected_hash`, where known. `resolutions` gives the command lines that resolve one conflict.
-    `would` for what has not been tried yet.
+    `would` for what has not been tried yet. `is_merge` for a merge or transplant, whose three states are base, ours (the target
+    branch) and theirs (the source); those of a batch are expected, current and proposed.
     """
 
     conflicts: Sequence[Conflict]
@@ -44,6 +46,12 @@ class ConflictReport(NamedTuple):
     distance: int | None = None
     resolutions: Callable[[Conflict], Sequence[str]] = _no_commands
     would: bool = False
+    is_merge: bool = False
+
+    @property
+    def sides(self) -> tuple[str, str, str]:
+        """The titles of the three states."""
+        return _MERGE_SIDES if self.is_merge else _BATCH_SIDES
 
 
 def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
@@ -70,7 +78,7 @@ def _title(report: ConflictReport, terminal: Terminal) -> Line:
 
 
 def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    table = _comparison(conflict, terminal)
+    table = _comparison(conflict, report.sides, terminal)
     yield _headline(conflict, report, table.widths, terminal)
     yield from table.lines
     if not table.lines or not conflict.changed_by:
@@ -95,17 +103,17 @@ class _Table(NamedTuple):
     lines: Sequence[Line]
 
 
-def _comparison(conflict: Conflict, terminal: Terminal) -> _Table:
+def _comparison(conflict: Conflict, sides: Sequence[str], terminal: Terminal) -> _Table:
     """The fields on which the three sides disagree; no lines where no side is known, as it is with conflicts that a server tells."""
-    sides = (conflict.expected, conflict.actual, conflict.proposed)
-    if not any(sides):
+    states = (conflict.expected, conflict.actual, conflict.proposed)
+    if not any(states):
         return _Table((), ())
-    found = [(visible(label), _spelled(label, texts)) for label, texts in differences(sides)]
+    found = [(visible(label), _spelled(label, texts)) for label, texts in differences(states)]
     labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
-    room = (terminal.width - 1 - labels) // len(_SIDES) - _GAP
+    room = (terminal.width - 1 - labels) // len(sides) - _GAP
     rows = [fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found]
-    widths = [max(cells(row[i]) for row in [_SIDES, *rows]) + _GAP for i in range(len(_SIDES))]
-    heading = [Span(" " * (labels + 1)), *(Span(pad(side, width), "label") for side, width in zip(_SIDES, widths, strict=True))]
+    widths = [max(cells(row[i]) for row in [sides, *rows]) + _GAP for i in range(len(sides))]
+    heading = [Span(" " * (labels + 1)), *(Span(pad(side, width), "label") for side, width in zip(sides, widths, strict=True))]
     lines: list[Line] = [heading]
     for (label, _), row in zip(found, rows, strict=True):
         values = [Span(pad(text, width), style) for text, width, style in zip(row, widths, _STYLES, strict=True)]

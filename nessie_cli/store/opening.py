@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.store.base import Store
 
 _FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, a path, or postgresql://user@host/database"
@@ -60,7 +60,7 @@ def _psycopg_needed() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise InvalidInput(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
+        raise NessieError(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
 
 
 def _path(url: str) -> str:

@@ -56,7 +56,7 @@ def test_the_target_and_the_message_may_be_given(nessie, feature) -> None:
 def test_a_merge_is_a_commit_of_the_user_s_whoever_makes_the_message_up(nessie, feature) -> None:
     assert nessie("merge", "feature").code == 0
     meta = nessie("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
-    assert (meta["message"].startswith("Merged feature at "), meta["authors"]) == (True, ["Eva <eva@example.org>"])
+    assert (meta["message"] == "Merge branch 'feature' into main", meta["authors"]) == (True, ["Eva <eva@example.org>"])
 
 
 def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:

@@ -95,4 +95,4 @@ def test_what_the_hook_has_seen_of_the_source_is_what_is_merged(dev, hooks):
 
     assert "behind the back" in dev.messages("dev")
     assert dev("content", "show", "late").code == 4
-    assert dev.messages()[0].startswith("Merged dev at ")
+    assert dev.messages()[0] == "Merge branch 'dev' into main"

@@ -129,6 +129,7 @@ def test_values_of_other_options_are_no_wish_for_json(nessie):
 
 
 def test_json_is_ascii_so_that_no_locale_spoils_it(nessie):
+    nessie.ok("reset")
     nessie.ok("content", "put", "żółw", "--type", "namespace", "-m", "ż")
 
     out = nessie.ok("content", "show", "żółw", "--json", env={"PYTHONIOENCODING": "ascii"}).out

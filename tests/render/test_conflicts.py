@@ -41,7 +41,7 @@ def test_the_block_shows_what_differs_who_changed_it_and_what_to_do(screen, orde
     assert shown(screen(100), report(orders)) == [
         "conflict on main at 8f31c0de (you started from 51b0aa17, 3 commits ago)",
         " key               db.sales.orders                 VALUE_DIFFERS",
-        "                   expected        there now       proposed",
+        "                   expected        current         proposed",
         " metadata-location …/00012-a.json  …/00013-f.json  …/00013-b.json",
         " snapshot-id       4358109269      7721034482      9001288120",
         " schema-id         3               4               3",

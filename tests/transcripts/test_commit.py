@@ -192,7 +192,7 @@ def test_the_block_for_people_holds_the_same(conflicting):
         "1 commit ago)",
         "db.orders",
         "VALUE_DIFFERS",
-        "there now",
+        "current",
         '"nightly load" etl@example.org',
         "nessie reset",
     ):

@@ -52,7 +52,7 @@ def merge(
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, unrelated, expected_hash)
     repository, meant = call.repository(), call.revision(source)
     refuse_strangers(choices.ours, lambda keys: (e.key for e in repository.diff(repository.merge_base(branch, meant), meant, keys)))
-    options = merge_options(call, branch, choices)
+    options = merge_options(call, branch, choices, source)
     with once(call, "merge", branch, repository.resolve(meant).hash, options, dry_run=dry_run) as request_id:
         result = repository.merge(branch, meant, replace(options, request_id=request_id))
     show_result(call, result, "merged", source)

@@ -69,7 +69,7 @@ def resolve(
 def _resolve_merge(call: Invocation, branch: str, source: str, choices: Choices, decisions: Decisions) -> None:
     repository, meant = call.repository(), call.revision(source)
     work = Work(lambda options: repository.merge(branch, meant, options), "merged", source)
-    settle_merge(call, work, merge_options(call, branch, choices), decisions)
+    settle_merge(call, work, merge_options(call, branch, choices, source), decisions)
 
 
 def _resolve_transplant(call: Invocation, branch: str, words: Sequence[str], choices: Choices, decisions: Decisions) -> None:
@@ -79,7 +79,7 @@ def _resolve_transplant(call: Invocation, branch: str, words: Sequence[str], cho
     commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
     source = f"{len(commits)} commit{'' if len(commits) == 1 else 's'}"
     work = Work(lambda options: repository.transplant(branch, commits, options), "transplanted", source)
-    settle_merge(call, work, merge_options(call, branch, choices, commits), decisions)
+    settle_merge(call, work, merge_options(call, branch, choices, commits=commits), decisions)
 
 
 def _resolve_revert(call: Invocation, words: str, decisions: Decisions, message: str | None) -> None:

@@ -65,8 +65,7 @@ def _refuse_other_store(call: Invocation, workspace: Workspace) -> None:
     named, own = call.store.name(), store_name(workspace.store(), workspace.root)
     if named != own:
         raise InvalidInput(
-            f"the current reference belongs to the store of this workspace, {own}, not to {named}. "
-            "Hint: --ref names a reference for one command"
+            f"the current reference belongs to the store of this workspace, {own}, not to {named}. Hint: --ref names a reference for one command"
         )
 
 

@@ -50,7 +50,7 @@ def transplant(
     commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash=expected_hash)
     refuse_strangers(choices.ours, lambda keys: _changed(call, commits, keys))
-    options = merge_options(call, branch, choices, commits)
+    options = merge_options(call, branch, choices, commits=commits)
     with once(call, "transplant", branch, commits, options, dry_run=dry_run) as request_id:
         result = repository.transplant(branch, commits, replace(options, request_id=request_id))
     show_result(call, result, "transplanted", f"{len(commits)} commit{'' if len(commits) == 1 else 's'}")
