@@ -1,12 +1,303 @@
 # Completion of nessie for bash 3.2 and later.  Load it now:  source <(nessie completion bash)
 # or for good: put it into ~/.local/share/bash-completion/completions/nessie
+# Written by `make docs`.
+
+# Sets what is known of a command; fails for none.
+_nessie_command() {
+    case "$1" in
+        '')
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit stats help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'init')
+            commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--default-branch:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='folder' repeats=0 behind='-' ;;
+        'status')
+            commands='' options='-s --short --porcelain -b --branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'switch')
+            commands='' options='-c --create --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-c:- --create:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='reference' repeats=0 behind='-' ;;
+        'login')
+            commands='' options='--token-stdin --forget --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='store' repeats=0 behind='-' ;;
+        'config')
+            commands='list get set unset' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'config list')
+            commands='' options='--user --workspace --repository --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'config get')
+            commands='' options='--user --workspace --repository --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='setting' repeats=0 behind='-' ;;
+        'config set')
+            commands='' options='--add --user --workspace --repository --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='setting -' repeats=0 behind='-' ;;
+        'config unset')
+            commands='' options='--user --workspace --repository --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='setting' repeats=0 behind='-' ;;
+        'content')
+            commands='put delete rename replace unmodified show history list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'content put')
+            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id --new --existing --expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- --expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
+        'content delete')
+            commands='' options='--expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
+        'content rename')
+            commands='' options='--expected-hash -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--expected-hash:hash -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key key' repeats=0 behind='-' ;;
+        'content replace')
+            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id --expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- --expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
+        'content unmodified')
+            commands='' options='--expected-hash -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--expected-hash:hash -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key' repeats=1 behind='-' ;;
+        'content show')
+            commands='' options='--at --raw --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
+        'content view')
+            commands='' options='--at --raw --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
+        'content history')
+            commands='' options='-n --max-count --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-n:- --max-count:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
+        'content list')
+            commands='' options='--type -t --filter --tree --at -r --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf -t:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --filter:- --at:revision -r:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
+        'reset')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='staged' repeats=1 behind='-' ;;
+        'commit')
+            commands='' options='-m --message -F --file --batch --author --signed-off-by --property --author-time --expected-hash --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- -F:file --file:file --batch:file --author:- --signed-off-by:- --property:- --author-time:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author --signed-off-by --property -C' kinds='' repeats=0 behind='-' ;;
+        'restore')
+            commands='' options='--at --source -s --recursive -r -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--at:revision --source:revision -s:revision -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key' repeats=1 behind='-' ;;
+        'revert')
+            commands='' options='-m --message --no-commit -n --ours --theirs --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --ours:key --theirs:key --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --ours --theirs -C' kinds='range' repeats=0 behind='-' ;;
+        'stash')
+            commands='push list show pop apply drop' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'stash push')
+            commands='' options='-m --message --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'stash list')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'stash show')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'stash pop')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'stash apply')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'stash drop')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'log')
+            commands='' options='-n --max-count --number --skip --oneline --graph --stat --name-status -p --patch --all --since --after --until --before --author --committer --grep -i --ignore-case --filter --merges --no-merges --format --pretty --first-parent --reverse -x --extended --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-n:- --max-count:- --number:- --skip:- --since:- --after:- --until:- --before:- --author:- --committer:- --grep:- --filter:- --format:- --pretty:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--author --committer -C' kinds='range' repeats=0 behind='key' ;;
+        'show')
+            commands='' options='--deep --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='key' ;;
+        'diff')
+            commands='' options='--stat --name-status --name-only --deep --exit-code --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range revision' repeats=0 behind='key' ;;
+        'branch')
+            commands='' options='-l --list --contains --no-contains --merged --no-merged --points-at --filter --sort --show-current -x --extended -d --delete -m --move -f --force --if-exists --if-not-exists --expected-hash -c --yes -y --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--contains:revision --no-contains:revision --merged:revision? --no-merged:revision? --points-at:revision --filter:- --sort:=name,-name,time,-time,ahead,-ahead,behind,-behind --expected-hash:hash -c:hash --store:store --profile:branch --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='branch revision' repeats=0 behind='-' ;;
+        'tag')
+            commands='' options='-l --list --contains --no-contains --merged --no-merged --points-at --filter --sort --show-current -x --extended -d --delete -m --move -f --force --if-exists --if-not-exists --expected-hash -c --yes -y --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--contains:revision --no-contains:revision --merged:revision? --no-merged:revision? --points-at:revision --filter:- --sort:=name,-name,time,-time,ahead,-ahead,behind,-behind --expected-hash:hash -c:hash --store:store --profile:tag --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='tag revision' repeats=0 behind='-' ;;
+        'merge')
+            commands='' options='--into -b -m --message --dry-run --behavior --ours --theirs --resolve --follow-renames --unrelated --expected-hash -c --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--into:reference -b:reference -m:- --message:- --behavior:=normal,force,drop --ours:key --theirs:key --resolve:key=file --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='revision' repeats=0 behind='-' ;;
+        'resolve')
+            commands='' options='--into --onto -b -m --message --ours --theirs --resolve --follow-renames --expected-hash -c --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--into:reference --onto:reference -b:reference -m:- --message:- --ours:key --theirs:key --resolve:key=file --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='=merge,transplant,revert range' repeats=1 behind='-' ;;
+        'transplant')
+            commands='' options='--onto -b --source -s -m --message --dry-run --behavior --ours --theirs --resolve --follow-renames --expected-hash -c --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--onto:reference -b:reference --source:reference -s:reference -m:- --message:- --behavior:=normal,force,drop --ours:key --theirs:key --resolve:key=file --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='range' repeats=1 behind='-' ;;
+        'cherry-pick')
+            commands='' options='--onto -b --source -s -m --message --dry-run --behavior --ours --theirs --resolve --follow-renames --expected-hash -c --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--onto:reference -b:reference --source:reference -s:reference -m:- --message:- --behavior:=normal,force,drop --ours:key --theirs:key --resolve:key=file --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='range' repeats=1 behind='-' ;;
+        'blame')
+            commands='' options='--at --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
+        'reflog')
+            commands='' options='--all -n --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-n:- --store:store --profile:- --ref:moved --color:=auto,always,never -C:folder' repeatable='-C' kinds='moved' repeats=0 behind='-' ;;
+        'undo')
+            commands='' options='--to --yes -y --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--to:move --store:store --profile:- --ref:moved --color:=auto,always,never -C:folder' repeatable='-C' kinds='moved' repeats=0 behind='-' ;;
+        'serve')
+            commands='' options='--host --port --insecure --allowed-host --workers --tokens --jwt-issuer --jwt-audience --jwt-keys --jwt-roles --jwt-name --rules --anonymous --open-metrics --tls-cert --tls-key --tls-client-ca --access-log --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--host:- --port:- --allowed-host:- --workers:- --tokens:file --jwt-issuer:- --jwt-audience:- --jwt-keys:file --jwt-roles:- --jwt-name:- --rules:file --tls-cert:file --tls-key:file --tls-client-ca:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--allowed-host -C' kinds='' repeats=0 behind='-' ;;
+        'token')
+            commands='new list revoke' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'token new')
+            commands='' options='--file --roles --expires --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--file:file --roles:- --expires:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--roles -C' kinds='-' repeats=0 behind='-' ;;
+        'token list')
+            commands='' options='--file --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--file:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'token revoke')
+            commands='' options='--file --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--file:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'gc')
+            commands='mark plan show approve apply list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'gc mark')
+            commands='' options='--cutoff --default-cutoff --reference-time --snapshots --catalog --engine --resume --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--cutoff:- --default-cutoff:- --reference-time:- --snapshots:=listed,referenced --catalog:- --engine:=local,spark --resume:run --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--cutoff -C' kinds='' repeats=0 behind='-' ;;
+        'gc plan')
+            commands='' options='--warehouse --grace --engine --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--warehouse:folder --grace:- --engine:=local,spark --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--warehouse -C' kinds='run' repeats=0 behind='-' ;;
+        'gc show')
+            commands='' options='--candidates --kept --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
+        'gc approve')
+            commands='' options='--by --digest --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--by:- --digest:- --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
+        'gc apply')
+            commands='' options='--dry-run --engine --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--engine:=local,spark --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
+        'gc list')
+            commands='' options='--runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'store')
+            commands='backup load maintain' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'store backup')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='file' repeats=0 behind='-' ;;
+        'store load')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='file' repeats=0 behind='-' ;;
+        'store maintain')
+            commands='' options='--grace --dry-run --full --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--grace:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'fsck')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'audit')
+            commands='' options='--prefix --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--prefix:key --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='-' ;;
+        'stats')
+            commands='' options='-n --most --sizes --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-n:- --most:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;
+        'help')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='page' repeats=1 behind='-' ;;
+        'completion')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='=bash,zsh,fish' repeats=0 behind='-' ;;
+        'version')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        *) return 1 ;;
+    esac
+}
+
+# Finds out what the last word is. Sets kind: "words" for the words in $offered, "?" for a line that
+# only the program can read, or the kind of the word.
+_nessie_read() {
+    local word path='' expected='' dashes=0 count=0 option all
+    local -a line
+    read -r -a line <<< "$1"
+    last=''
+    [[ $1 == *[[:space:]] ]] || { last=${line[${#line[@]}-1]}; unset "line[${#line[@]}-1]"; }
+    _nessie_command ''
+    all=" ${line[*]} "
+    for word in "${line[@]:1}"; do
+        if [[ -n $expected && ! ( $expected == *\? && $word == -* ) ]]; then
+            expected=''
+            continue
+        fi
+        expected=''
+        if (( dashes )); then
+            count=$((count + 1))
+        elif [[ $word == -- ]]; then
+            dashes=1
+        elif [[ $word == --*=* ]]; then
+            :
+        elif [[ $word == -?* ]]; then
+            [[ $word == --* || ${#word} -eq 2 ]] || word=-${word:${#word}-1}
+            case " $values " in *" $word:"*) expected=" $values"; expected=${expected##* $word:}; expected=${expected%% *} ;; esac
+        elif [[ -n $commands && $count -eq 0 ]]; then
+            path="$path${path:+ }$word"
+            _nessie_command "$path" || { kind='?'; return; }
+        else
+            count=$((count + 1))
+        fi
+    done
+    if [[ -n $expected && ! ( $expected == *\? && $last == -* ) ]]; then
+        kind=${expected%\?}
+    elif (( dashes )); then
+        kind=$behind
+        [[ $kind == - ]] && _nessie_word "$count"
+    elif [[ $last == --*=* ]]; then
+        option=${last%%=*}
+        kind=-
+        case " $values " in *" $option:"*) kind=" $values"; kind=${kind##* $option:}; kind=${kind%% *}; kind=${kind%\?} ;; esac
+    elif [[ $last == -* ]]; then
+        kind=words offered=''
+        for option in $options; do
+            [[ $last == --* && $option != --* ]] && continue
+            [[ $all == *" $option "* && " $repeatable " != *" $option "* ]] || offered="$offered $option"
+        done
+    elif [[ -n $commands && -z $path ]]; then
+        kind=command
+    elif [[ -n $commands ]]; then
+        kind=words offered=$commands
+    else
+        _nessie_word "$count"
+        case "$path $all" in
+            'branch '*' -d '* | 'branch '*' -D '* | 'branch '*' --delete '*) kind=branch ;;
+            'tag '*' -d '* | 'tag '*' -D '* | 'tag '*' --delete '*) kind=tag ;;
+        esac
+    fi
+}
+
+# Sets the kind of the word at a position.
+_nessie_word() {
+    local -a all
+    read -r -a all <<< "$kinds"
+    kind=-
+    if (( $1 < ${#all[@]} )); then
+        kind=${all[$1]}
+    elif (( repeats )) && (( ${#all[@]} )); then
+        kind=${all[${#all[@]}-1]}
+    fi
+}
 
 _nessie() {
-    local reply
+    local line="${COMP_LINE:0:COMP_POINT}" last kind='' offered='' reply
+    local commands options values repeatable kinds repeats behind
+    local -a how
     COMPREPLY=()
+    case "$line" in
+        *[\"\'\\]*) kind='?' ;;
+        *) _nessie_read "$line" ;;
+    esac
+    case "$kind" in
+        -) return ;;
+        words)
+            for reply in $offered; do
+                [[ $reply == "$last"* ]] && COMPREPLY+=("$reply ")
+            done
+            return ;;
+        '?') ;;
+        *) how=(--kind "$kind") ;;
+    esac
     while IFS= read -r reply; do
         COMPREPLY+=("$reply")
-    done < <("${1/#\~/$HOME}" __complete --bash "$COMP_WORDBREAKS" "${COMP_TYPE:-9}" "${COLUMNS:-80}" -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+    done < <("${1/#\~/$HOME}" __complete ${how[@]+"${how[@]}"} --bash "$COMP_WORDBREAKS" "${COMP_TYPE:-9}" "${COLUMNS:-80}" -- "$line" 2>/dev/null)
 }
 
 complete -o nospace -o nosort -F _nessie nessie 2>/dev/null || complete -o nospace -F _nessie nessie

@@ -1,10 +1,619 @@
 # Completion of nessie for fish.  Load it now:  nessie completion fish | source
 # or for good: put it into ~/.config/fish/completions/nessie.fish
+# Written by `make docs`.
+
+# Sets what is known of a command; fails for none.
+function __nessie_command
+    switch "$argv[1]"
+        case ''
+            set -g __nessie_commands 'init:Make a workspace here and, when there is none, its store.' 'status:Show the current reference, the staged batch, and what would conflict if it were committed now.' 'switch:Change the workspace\'s current reference.' 'login:Accept a server, so that credentials may go there even if only a workspace names it; with a token, keep it.' 'config:List, read and change settings, profiles and aliases.' 'content:Show contents, and stage what the next commit does to them.' 'reset:Take operations out of the staged batch; nothing in the store changes.' 'commit:Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.' 'restore:Stage what keys were at an earlier revision; -m commits it.' 'revert:Commit the inverse of a commit; what has changed since is a conflict.' 'stash:Put the staged batch aside, and take it up again.' 'log:Show the history, newest commit first.' 'show:Show one commit: what is said about it, and each content before and after.' 'diff:Show the contents that differ between two revisions, field by field.' 'branch:List, create, delete, rename or assign branches.' 'tag:List, create, delete, rename or assign tags.' 'merge:Merge the changes of a branch into another, as one commit.' 'resolve:Settle the conflicts of the batch, of a merge, transplant or revert, one by one.' 'transplant:Apply commits to a branch once more, each as a commit of its own.' 'cherry-pick:Apply commits to a branch once more, each as a commit of its own.' 'blame:Show for each key the commit that changed it last.' 'reflog:Show the operations on a reference, newest first: when, by whom and why.' 'undo:Undo your last operation on the store, or the last operation on a reference.' 'serve:Serve the store by Nessie\'s REST API, v2 and v1, until the process is stopped.' 'token:Make, list and revoke the tokens of the callers of `nessie serve`.' 'gc:Find the table files that no live commit can reach, and delete them once they are approved.' 'store:Back up, load and maintain a store.' 'fsck:Verify every object, reference and link of the store.' 'audit:Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.' 'stats:Count the commits of each author, day and key, what was created and deleted, and how many tables there were.' 'help:Show the manual page of a command or topic; without one that of nessie itself.' 'completion:Print the script that completes nessie\'s commands in a shell.' 'version:Print the versions of nessie, of Python and of the store\'s format.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.' '--version:Print the versions of nessie, of Python and of the store\'s format, and end.'
+            set -g __nessie_values '--store:store' '--profile:profile' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'init'
+            set -g __nessie_commands 
+            set -g __nessie_options '--default-branch:The default branch of a store that is made.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--default-branch:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'folder'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'status'
+            set -g __nessie_commands 
+            set -g __nessie_options '-s:One line for each staged key: letter, C for a conflict, key.' '--short:One line for each staged key: letter, C for a conflict, key.' '--porcelain:One line for each staged key: letter, C for a conflict, key.' '-b:With --short the current reference as well, in a line of its own.' '--branch:With --short the current reference as well, in a line of its own.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'switch'
+            set -g __nessie_commands 
+            set -g __nessie_options '-c:Make this branch first, at START or HEAD.' '--create:Make this branch first, at START or HEAD.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-c:-' '--create:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'reference'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'login'
+            set -g __nessie_commands 
+            set -g __nessie_options '--token-stdin:Read a token from stdin and keep it for this server.' '--forget:Forget the server and its token.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'store'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'config'
+            set -g __nessie_commands 'list:List settings: name, value, and whose they are; without an option those of the workspace and yours.' 'get:Print the value of one setting; that of the workspace goes before yours.' 'set:Set one setting; comments and everything else in the file stay. Secrets are refused: they are never written.' 'unset:Remove one setting; everything else in the file stays.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'config list'
+            set -g __nessie_commands 
+            set -g __nessie_options '--user:Your own settings, for every workspace.' '--workspace:The settings of this workspace.' '--repository:The settings of the repository, which every client meets.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'config get'
+            set -g __nessie_commands 
+            set -g __nessie_options '--user:Your own settings, for every workspace.' '--workspace:The settings of this workspace.' '--repository:The settings of the repository, which every client meets.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'setting'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'config set'
+            set -g __nessie_commands 
+            set -g __nessie_options '--add:Add VALUE to a list instead of replacing the list.' '--user:Your own settings, for every workspace.' '--workspace:The settings of this workspace.' '--repository:The settings of the repository, which every client meets.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'setting' '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'config unset'
+            set -g __nessie_commands 
+            set -g __nessie_options '--user:Your own settings, for every workspace.' '--workspace:The settings of this workspace.' '--repository:The settings of the repository, which every client meets.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'setting'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content'
+            set -g __nessie_commands 'put:Stage a content: create the key, or update it under the content id that it has.' 'delete:Stage the deletion of keys.' 'rename:Stage a rename: the content leaves one key for another and keeps its content id.' 'replace:Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is.' 'unmodified:Stage the demand that keys are still as they are now when the batch is committed.' 'show:Show one content: its fields, content id, cache key, and its last change.' 'history:Show the commits that changed one content, newest first, with the fields that changed.' 'list:List the keys of the catalog with content type and content id; with -v or JSON the contents as well.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content put'
+            set -g __nessie_commands 
+            set -g __nessie_options '--type:iceberg-table, iceberg-view, namespace, delta-table or udf.' '--metadata-location:The metadata file; several for the history of a delta-table.' '--snapshot-id:iceberg-table: the current snapshot.' '--schema-id:iceberg-table and -view: the current schema.' '--spec-id:iceberg-table: the default partition spec.' '--sort-order-id:iceberg-table: the default sort order.' '--version-id:iceberg-view and udf: the current version.' '--sql-text:iceberg-view and udf: the definition.' '--dialect:iceberg-view and udf: the SQL dialect.' '--signature-id:udf: the signature.' '--checkpoint-location:delta-table: checkpoints, oldest first.' '--last-checkpoint:delta-table: the last checkpoint.' '--property:namespace: a property; repeat it.' '--from-metadata:Take everything from an Iceberg metadata file, or from the newest one in a table\'s folder.' '--content:Take the content from a file of REST JSON.' '--id:The content id.' '--new:Insist on creating: the key must not exist.' '--existing:Insist on updating: the key must exist.' '--expected-hash:Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--author:With -m: an author; repeat it.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf' '--metadata-location:file' '--snapshot-id:-' '--schema-id:-' '--spec-id:-' '--sort-order-id:-' '--version-id:-' '--sql-text:-' '--dialect:-' '--signature-id:-' '--checkpoint-location:file' '--last-checkpoint:file' '--property:-' '--from-metadata:file' '--content:file' '--id:-' '--expected-hash:hash' '-m:-' '--message:-' '--author:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--metadata-location' '--checkpoint-location' '--property' '-m' '--message' '--author' '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content delete'
+            set -g __nessie_commands 
+            set -g __nessie_options '--expected-hash:Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--author:With -m: an author; repeat it.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--expected-hash:hash' '-m:-' '--message:-' '--author:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '--author' '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'content rename'
+            set -g __nessie_commands 
+            set -g __nessie_options '--expected-hash:Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--expected-hash:hash' '-m:-' '--message:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '-C'
+            set -g __nessie_kinds 'key' 'key'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content replace'
+            set -g __nessie_commands 
+            set -g __nessie_options '--type:iceberg-table, iceberg-view, namespace, delta-table or udf.' '--metadata-location:The metadata file; several for the history of a delta-table.' '--snapshot-id:iceberg-table: the current snapshot.' '--schema-id:iceberg-table and -view: the current schema.' '--spec-id:iceberg-table: the default partition spec.' '--sort-order-id:iceberg-table: the default sort order.' '--version-id:iceberg-view and udf: the current version.' '--sql-text:iceberg-view and udf: the definition.' '--dialect:iceberg-view and udf: the SQL dialect.' '--signature-id:udf: the signature.' '--checkpoint-location:delta-table: checkpoints, oldest first.' '--last-checkpoint:delta-table: the last checkpoint.' '--property:namespace: a property; repeat it.' '--from-metadata:Take everything from an Iceberg metadata file, or from the newest one in a table\'s folder.' '--content:Take the content from a file of REST JSON.' '--id:The content id.' '--expected-hash:Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--author:With -m: an author; repeat it.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf' '--metadata-location:file' '--snapshot-id:-' '--schema-id:-' '--spec-id:-' '--sort-order-id:-' '--version-id:-' '--sql-text:-' '--dialect:-' '--signature-id:-' '--checkpoint-location:file' '--last-checkpoint:file' '--property:-' '--from-metadata:file' '--content:file' '--id:-' '--expected-hash:hash' '-m:-' '--message:-' '--author:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--metadata-location' '--checkpoint-location' '--property' '-m' '--message' '--author' '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content unmodified'
+            set -g __nessie_commands 
+            set -g __nessie_options '--expected-hash:Expect the key as it is at this commit, whatever was staged for it before; resolves a conflict.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--expected-hash:hash' '-m:-' '--message:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'content show'
+            set -g __nessie_commands 
+            set -g __nessie_options '--at:The revision to read, as an option.' '--raw:Print the JSON of the content alone, for `content put --content FILE`.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--at:revision' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'key' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content view'
+            set -g __nessie_commands 
+            set -g __nessie_options '--at:The revision to read, as an option.' '--raw:Print the JSON of the content alone, for `content put --content FILE`.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--at:revision' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'key' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content history'
+            set -g __nessie_commands 
+            set -g __nessie_options '-n:At most N commits.' '--max-count:At most N commits.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-n:-' '--max-count:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'key' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'content list'
+            set -g __nessie_commands 
+            set -g __nessie_options '--type:Only contents of this type.' '-t:Only contents of this type.' '--filter:Only keys that this is true for, about `entry`.' '--tree:Show the keys as a tree.' '--at:Where to look; HEAD, when it is left out.' '-r:Where to look; HEAD, when it is left out.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf' '-t:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf' '--filter:-' '--at:revision' '-r:revision' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'reset'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'staged'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'commit'
+            set -g __nessie_commands 
+            set -g __nessie_options '-m:The message; several are paragraphs.' '--message:The message; several are paragraphs.' '-F:Read the message from a file.' '--file:Read the message from a file.' '--batch:Commit the operations of a file instead of the staged ones.' '--author:An author; repeat it.' '--signed-off-by:Who signed it off; repeat it.' '--property:A property; repeat it.' '--author-time:When the change was made, such as 2026-01-31T12:00:00Z.' '--expected-hash:The commit you started from; what changed since conflicts.' '--dry-run:Tell what would happen, write nothing.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-m:-' '--message:-' '-F:file' '--file:file' '--batch:file' '--author:-' '--signed-off-by:-' '--property:-' '--author-time:-' '--expected-hash:hash' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '--author' '--signed-off-by' '--property' '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'restore'
+            set -g __nessie_commands 
+            set -g __nessie_options '--at:The revision with the wanted state.' '--source:The revision with the wanted state.' '-s:The revision with the wanted state.' '--recursive:All that is below the keys as well.' '-r:All that is below the keys as well.' '-m:Commit in the same step. Refused while other keys are staged.' '--message:Commit in the same step. Refused while other keys are staged.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--at:revision' '--source:revision' '-s:revision' '-m:-' '--message:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'revert'
+            set -g __nessie_commands 
+            set -g __nessie_options '-m:The message.' '--message:The message.' '--no-commit:Only stage it.' '-n:Only stage it.' '--ours:Keep the target\'s state of this key.' '--theirs:Take the source\'s state of this key.' '--dry-run:Say what would happen, and write nothing.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-m:-' '--message:-' '--ours:key' '--theirs:key' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-m' '--message' '--ours' '--theirs' '-C'
+            set -g __nessie_kinds 'range'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash'
+            set -g __nessie_commands 'push:Put the staged batch aside; nothing is staged then.' 'list:List the batches that were put aside, newest first.' 'show:Show the operations of a batch that was put aside.' 'pop:Stage a batch that was put aside, and forget that it was.' 'apply:Stage a batch that was put aside, and keep it aside as well.' 'drop:Forget a batch that was put aside.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash push'
+            set -g __nessie_commands 
+            set -g __nessie_options '-m:What it is, for the list.' '--message:What it is, for the list.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-m:-' '--message:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash list'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash show'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash pop'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash apply'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stash drop'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'log'
+            set -g __nessie_commands 
+            set -g __nessie_options '-n:At most N commits.' '--max-count:At most N commits.' '--number:At most N commits.' '--skip:Leave the first N out.' '--oneline:One line per commit.' '--graph:Draw how the commits hang together.' '--stat:Count what each commit created (+), updated (~), deleted (-), renamed (>).' '--name-status:The keys of each commit: A created, M updated, D deleted, R renamed.' '-p:What each commit changed, field by field.' '--patch:What each commit changed, field by field.' '--all:The commits of every branch and tag.' '--since:Commits made then or later.' '--after:Commits made then or later.' '--until:Commits made then or earlier.' '--before:Commits made then or earlier.' '--author:An author matches this regular expression; repeat it.' '--committer:The committer matches; repeat it.' '--grep:The message matches this regular expression.' '-i:Upper and lower case are the same in these expressions.' '--ignore-case:Upper and lower case are the same in these expressions.' '--filter:This expression holds, about `commit` and `operations`.' '--merges:Only merges, or none.' '--no-merges:Only merges, or none.' '--format:As this says, with git\'s placeholders.' '--pretty:As this says, with git\'s placeholders.' '--first-parent:Do not follow merged branches.' '--reverse:Oldest first.' '-x:The operations as well, in JSON.' '--extended:The operations as well, in JSON.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-n:-' '--max-count:-' '--number:-' '--skip:-' '--since:-' '--after:-' '--until:-' '--before:-' '--author:-' '--committer:-' '--grep:-' '--filter:-' '--format:-' '--pretty:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--author' '--committer' '-C'
+            set -g __nessie_kinds 'range'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind 'key'
+        case 'show'
+            set -g __nessie_commands 
+            set -g __nessie_options '--deep:Also what the metadata files of Iceberg contents say: columns, rows, files.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind 'key'
+        case 'diff'
+            set -g __nessie_commands 
+            set -g __nessie_options '--stat:Only which fields differ.' '--name-status:Only keys: A created, M updated, D deleted, R renamed.' '--name-only:Only keys; of what was renamed the new one.' '--deep:Also what the metadata files of Iceberg contents say: columns, rows, files.' '--exit-code:Exit with 1 where anything differs; with -q print nothing.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'range' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind 'key'
+        case 'branch'
+            set -g __nessie_commands 
+            set -g __nessie_options '-l:List; with a name or a pattern only those.' '--list:List; with a name or a pattern only those.' '--contains:List those that have this commit.' '--no-contains:List those that have it not.' '--merged:List those that are merged into this one (HEAD).' '--no-merged:List those that are not.' '--points-at:List those that stand at this commit.' '--filter:List those that this is true for: `ref`, `commit`, `refMeta`.' '--sort:List by name, time, ahead or behind; -time: newest first.' '--show-current:Print the name of the current reference.' '-x:List with ahead, behind and last commit, as -v does.' '--extended:List with ahead, behind and last commit, as -v does.' '-d:Delete the named ones.' '--delete:Delete the named ones.' '-m:Rename: OLD NEW.' '--move:Rename: OLD NEW.' '-f:Point elsewhere: NAME TARGET.' '--force:Point elsewhere: NAME TARGET.' '--if-exists:A name that does not exist is no error.' '--if-not-exists:A name that exists already is no error.' '--expected-hash:Only if it stands at this commit now.' '-c:Only if it stands at this commit now.' '--yes:Do not ask, even where commits are lost from sight.' '-y:Do not ask, even where commits are lost from sight.' '--dry-run:Show what would be created, deleted, renamed or assigned, and do nothing.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--contains:revision' '--no-contains:revision' '--merged:revision?' '--no-merged:revision?' '--points-at:revision' '--filter:-' '--sort:=name,-name,time,-time,ahead,-ahead,behind,-behind' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:branch' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'branch' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'tag'
+            set -g __nessie_commands 
+            set -g __nessie_options '-l:List; with a name or a pattern only those.' '--list:List; with a name or a pattern only those.' '--contains:List those that have this commit.' '--no-contains:List those that have it not.' '--merged:List those that are merged into this one (HEAD).' '--no-merged:List those that are not.' '--points-at:List those that stand at this commit.' '--filter:List those that this is true for: `ref`, `commit`, `refMeta`.' '--sort:List by name, time, ahead or behind; -time: newest first.' '--show-current:Print the name of the current reference.' '-x:List with ahead, behind and last commit, as -v does.' '--extended:List with ahead, behind and last commit, as -v does.' '-d:Delete the named ones.' '--delete:Delete the named ones.' '-m:Rename: OLD NEW.' '--move:Rename: OLD NEW.' '-f:Point elsewhere: NAME TARGET.' '--force:Point elsewhere: NAME TARGET.' '--if-exists:A name that does not exist is no error.' '--if-not-exists:A name that exists already is no error.' '--expected-hash:Only if it stands at this commit now.' '-c:Only if it stands at this commit now.' '--yes:Do not ask, even where commits are lost from sight.' '-y:Do not ask, even where commits are lost from sight.' '--dry-run:Show what would be created, deleted, renamed or assigned, and do nothing.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--contains:revision' '--no-contains:revision' '--merged:revision?' '--no-merged:revision?' '--points-at:revision' '--filter:-' '--sort:=name,-name,time,-time,ahead,-ahead,behind,-behind' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:tag' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'tag' 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'merge'
+            set -g __nessie_commands 
+            set -g __nessie_options '--into:The branch to merge into (the current one).' '-b:The branch to merge into (the current one).' '-m:The message of the commit.' '--message:The message of the commit.' '--dry-run:Say what would happen, and write nothing.' '--behavior:For keys not named: merge, take the source\'s, keep the target\'s.' '--ours:Keep the target\'s state of this key.' '--theirs:Take the source\'s state of this key.' '--resolve:Write this content (REST JSON; - is stdin).' '--follow-renames:Combine a rename on one side with a change on the other.' '--unrelated:Merge also what shares no commit with the branch.' '--expected-hash:A commit that the target must have.' '-c:A commit that the target must have.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--into:reference' '-b:reference' '-m:-' '--message:-' '--behavior:=normal,force,drop' '--ours:key' '--theirs:key' '--resolve:key=file' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--ours' '--theirs' '--resolve' '-C'
+            set -g __nessie_kinds 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'resolve'
+            set -g __nessie_commands 
+            set -g __nessie_options '--into:The branch to write to (the current one).' '--onto:The branch to write to (the current one).' '-b:The branch to write to (the current one).' '-m:The message of the commit.' '--message:The message of the commit.' '--ours:Keep the target\'s state of this key.' '--theirs:Take the source\'s state of this key.' '--resolve:Write this content (REST JSON; - is stdin).' '--follow-renames:Combine a rename on one side with a change on the other.' '--expected-hash:A commit that the target must have.' '-c:A commit that the target must have.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--into:reference' '--onto:reference' '-b:reference' '-m:-' '--message:-' '--ours:key' '--theirs:key' '--resolve:key=file' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--ours' '--theirs' '--resolve' '-C'
+            set -g __nessie_kinds '=merge,transplant,revert' 'range'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'transplant'
+            set -g __nessie_commands 
+            set -g __nessie_options '--onto:The branch to write to (the current one).' '-b:The branch to write to (the current one).' '--source:The branch that hashes are taken from.' '-s:The branch that hashes are taken from.' '-m:The message of the commit.' '--message:The message of the commit.' '--dry-run:Say what would happen, and write nothing.' '--behavior:For keys not named: merge, take the source\'s, keep the target\'s.' '--ours:Keep the target\'s state of this key.' '--theirs:Take the source\'s state of this key.' '--resolve:Write this content (REST JSON; - is stdin).' '--follow-renames:Combine a rename on one side with a change on the other.' '--expected-hash:A commit that the target must have.' '-c:A commit that the target must have.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--onto:reference' '-b:reference' '--source:reference' '-s:reference' '-m:-' '--message:-' '--behavior:=normal,force,drop' '--ours:key' '--theirs:key' '--resolve:key=file' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--ours' '--theirs' '--resolve' '-C'
+            set -g __nessie_kinds 'range'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'cherry-pick'
+            set -g __nessie_commands 
+            set -g __nessie_options '--onto:The branch to write to (the current one).' '-b:The branch to write to (the current one).' '--source:The branch that hashes are taken from.' '-s:The branch that hashes are taken from.' '-m:The message of the commit.' '--message:The message of the commit.' '--dry-run:Say what would happen, and write nothing.' '--behavior:For keys not named: merge, take the source\'s, keep the target\'s.' '--ours:Keep the target\'s state of this key.' '--theirs:Take the source\'s state of this key.' '--resolve:Write this content (REST JSON; - is stdin).' '--follow-renames:Combine a rename on one side with a change on the other.' '--expected-hash:A commit that the target must have.' '-c:A commit that the target must have.' '--no-verify:Do not ask the hooks pre-commit and pre-merge.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--onto:reference' '-b:reference' '--source:reference' '-s:reference' '-m:-' '--message:-' '--behavior:=normal,force,drop' '--ours:key' '--theirs:key' '--resolve:key=file' '--expected-hash:hash' '-c:hash' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--ours' '--theirs' '--resolve' '-C'
+            set -g __nessie_kinds 'range'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'blame'
+            set -g __nessie_commands 
+            set -g __nessie_options '--at:The revision to read. Default: HEAD.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--at:revision' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'key'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'reflog'
+            set -g __nessie_commands 
+            set -g __nessie_options '--all:Show the operations on all references.' '-n:Show at most N operations.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-n:-' '--store:store' '--profile:-' '--ref:moved' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'moved'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'undo'
+            set -g __nessie_commands 
+            set -g __nessie_options '--to:Move the reference to where operation N of the reflog left it.' '--yes:Undo an operation of somebody else without confirmation.' '-y:Undo an operation of somebody else without confirmation.' '--dry-run:Show what would be undone, and do nothing.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--to:move' '--store:store' '--profile:-' '--ref:moved' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'moved'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'serve'
+            set -g __nessie_commands 
+            set -g __nessie_options '--host:The address to listen on.' '--port:The port to listen on; 0 takes a free one.' '--insecure:Listen on an address that other machines reach, without authentication.' '--allowed-host:Answer under this host name too; repeatable, or with commas. Loopback names are always allowed.' '--workers:How many processes answer requests.' '--tokens:Require a token of this file from callers; `nessie token new` writes FILE.' '--jwt-issuer:Accept JSON Web Tokens of this issuer (claim iss).' '--jwt-audience:Accept only JSON Web Tokens for this audience (claim aud).' '--jwt-keys:The issuer\'s public keys, a file or URL. Default: the keys that its OpenID document names.' '--jwt-roles:The claim with the roles, possibly nested: realm_access.roles.' '--jwt-name:The claim with the caller\'s name.' '--rules:Allow only what the rules of FILE grant to a caller.' '--anonymous:Allow callers without a token. They have no name and no role in the rules.' '--open-metrics:Answer /q/metrics without a token.' '--tls-cert:Use TLS with this certificate, followed by its chain (PEM).' '--tls-key:The key of the certificate, if it is in another file. NESSIE_TLS_KEY_PASSWORD holds its password.' '--tls-client-ca:Accept only clients whose certificate this CA has signed.' '--access-log:Write one JSON line per request to stdout.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--host:-' '--port:-' '--allowed-host:-' '--workers:-' '--tokens:file' '--jwt-issuer:-' '--jwt-audience:-' '--jwt-keys:file' '--jwt-roles:-' '--jwt-name:-' '--rules:file' '--tls-cert:file' '--tls-key:file' '--tls-client-ca:file' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--allowed-host' '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'token'
+            set -g __nessie_commands 'new:Create a token for a caller of `nessie serve`, and print it once.' 'list:List the tokens of a file: name, roles, creation and expiry.' 'revoke:Remove tokens from a file. A running server refuses them from its next request on.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'token new'
+            set -g __nessie_commands 
+            set -g __nessie_options '--file:The token file of `nessie serve --tokens`. Default: NESSIE_SERVE_TOKENS.' '--roles:The roles of the caller; repeatable, or with commas.' '--expires:When the token expires: 12h, 90d, 8w, or an instant. Default: never.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--file:file' '--roles:-' '--expires:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--roles' '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'token list'
+            set -g __nessie_commands 
+            set -g __nessie_options '--file:The token file of `nessie serve --tokens`. Default: NESSIE_SERVE_TOKENS.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--file:file' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'token revoke'
+            set -g __nessie_commands 
+            set -g __nessie_options '--file:The token file of `nessie serve --tokens`. Default: NESSIE_SERVE_TOKENS.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--file:file' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '-'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc'
+            set -g __nessie_commands 'mark:Begin a run: find every table file that a live commit can reach.' 'plan:List the files below the locations of all tables, and find those to be deleted: neither live nor too young.' 'show:Show a run: its settings, what was found, how much is to be deleted below which location, and what could not be read.' 'approve:Say that the candidates of a run may be deleted.' 'apply:Delete the approved files of a run, after marking once more: what has become live since then stays.' 'list:List the runs, the newest first: how far each is, and what was found.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc mark'
+            set -g __nessie_commands 
+            set -g __nessie_options '--cutoff:What stays of references whose whole name fits a regular expression; repeatable, the first that fits counts.' '--default-cutoff:What stays of all other references: NONE (everything), a number of commits, a duration (P30D, 12h) or an instant; else what the repository\'s own configuration says, else NONE.' '--reference-time:The time that durations count back from; else now.' '--snapshots:Of a live table: listed (every snapshot in its metadata stays) or referenced (one).' '--catalog:The catalog of PyIceberg\'s configuration that has the properties (endpoints, credentials) of the file systems.' '--engine:Who does the work: this process, or Spark\'s; else NESSIE_ENGINE, else local.' '--resume:Go on with a run that was stopped.' '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--cutoff:-' '--default-cutoff:-' '--reference-time:-' '--snapshots:=listed,referenced' '--catalog:-' '--engine:=local,spark' '--resume:run' '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--cutoff' '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc plan'
+            set -g __nessie_commands 
+            set -g __nessie_options '--warehouse:A location that files may be deleted below, whatever tables say; repeatable.' '--grace:How old a file has to be at least: 3d, 36h, P3D; else what the repository\'s own configuration says, else 3d.' '--engine:Who does the work: this process, or Spark\'s; else NESSIE_ENGINE, else local.' '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--warehouse:folder' '--grace:-' '--engine:=local,spark' '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '--warehouse' '-C'
+            set -g __nessie_kinds 'run'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc show'
+            set -g __nessie_commands 
+            set -g __nessie_options '--candidates:List the files to be deleted.' '--kept:List the candidates that were not deleted when the run was applied, and why.' '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'run'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc approve'
+            set -g __nessie_commands 
+            set -g __nessie_options '--by:Who approves; else NESSIE_AUTHOR or the user.' '--digest:Only if the candidates have this digest, as `gc show` tells it.' '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--by:-' '--digest:-' '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'run'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc apply'
+            set -g __nessie_commands 
+            set -g __nessie_options '--dry-run:Mark again and tell what would be deleted; delete nothing.' '--engine:Who does the work: this process, or Spark\'s; else NESSIE_ENGINE, else local.' '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--engine:=local,spark' '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'run'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'gc list'
+            set -g __nessie_commands 
+            set -g __nessie_options '--runs:The folder of the runs; else gc/ in the workspace\'s .nessie/.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--runs:folder' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'store'
+            set -g __nessie_commands 'backup:Write one consistent state of the store to a new SQLite file.' 'load:Load a backup, or any SQLite store, into an empty store.' 'maintain:Delete unreachable objects, expired reflog entries and request ids.'
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'store backup'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'file'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'store load'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'file'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'store maintain'
+            set -g __nessie_commands 
+            set -g __nessie_options '--grace:Keep objects written within this time. It must be longer than the longest load.' '--dry-run:Show what would be deleted, and delete nothing.' '--full:Rewrite the store and return free space to the file system. Writers wait meanwhile.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--grace:-' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'fsck'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'audit'
+            set -g __nessie_commands 
+            set -g __nessie_options '--prefix:Only this key and what is below it.' '--engine:Who does the work: this process, or Spark\'s; else NESSIE_ENGINE, else local.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--prefix:key' '--engine:=local,spark' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'revision'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'stats'
+            set -g __nessie_commands 
+            set -g __nessie_options '-n:Tell the N most changed keys and largest tables.' '--most:Tell the N most changed keys and largest tables.' '--sizes:The largest tables, too; reads every table\'s metadata file.' '--engine:Who does the work: this process, or Spark\'s; else NESSIE_ENGINE, else local.' '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '-n:-' '--most:-' '--engine:=local,spark' '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'range'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'help'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 'page'
+            set -g __nessie_repeats 1
+            set -g __nessie_behind '-'
+        case 'completion'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds '=bash,zsh,fish'
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case 'version'
+            set -g __nessie_commands 
+            set -g __nessie_options '--store:The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.' '--profile:The store and reference of this profile of your configuration.' '--ref:The reference to work on instead of the workspace\'s.' '--color:Colour: auto, always or never.' '-C:Work as if started in DIR.' '--json:Print the result as one JSON document.' '--jsonl:Print a listing as JSON, one document per line.' '--no-pager:Never pipe a long listing into a pager.' '-q:Print no remarks, only the result.' '--quiet:Print no remarks, only the result.' '-v:Print more.' '--verbose:Print more.' '--debug:Show the traceback of a failure.' '-h:Show what the command takes, with examples, and end.' '--help:Show what the command takes, with examples, and end.'
+            set -g __nessie_values '--store:store' '--profile:-' '--ref:reference' '--color:=auto,always,never' '-C:folder'
+            set -g __nessie_repeatable '-C'
+            set -g __nessie_kinds 
+            set -g __nessie_repeats 0
+            set -g __nessie_behind '-'
+        case '*'
+            return 1
+    end
+end
+
+# The kind of an option's value, with ? behind it if the value may be left out; nothing for a flag.
+function __nessie_value
+    for one in $__nessie_values
+        set -l parts (string split -m 1 : -- $one)
+        test "$parts[1]" = "$argv[1]"; and echo $parts[2]; and return
+    end
+end
+
+# The kind of the word at a position.
+function __nessie_word
+    if test $argv[1] -lt (count $__nessie_kinds)
+        echo $__nessie_kinds[(math $argv[1] + 1)]
+    else if test $__nessie_repeats = 1; and set -q __nessie_kinds[1]
+        echo $__nessie_kinds[-1]
+    else
+        echo -
+    end
+end
 
 function __nessie_complete
     set -l words (commandline -opc)
     set -l last (string unescape -- (commandline -ct))
-    command $words[1] __complete -- $words[2..-1] "$last" 2>/dev/null
+    set -l path ''
+    set -l expected ''
+    set -l dashes 0
+    set -l count 0
+    set -l kind ''
+    __nessie_command ''
+    for word in $words[2..-1]
+        if test -n "$expected"; and not begin; string match -q -- '*\?' $expected; and string match -q -- '-*' $word; end
+            set expected ''
+            continue
+        end
+        set expected ''
+        if test $dashes = 1
+            set count (math $count + 1)
+        else if test "$word" = --
+            set dashes 1
+        else if string match -q -- '--*=*' $word
+        else if string match -q -- '-?*' $word
+            string match -q -- '--*' $word; or set word -(string sub -s -1 -- $word)
+            set expected (__nessie_value $word)
+        else if set -q __nessie_commands[1]; and test $count = 0
+            set path (string trim -- "$path $word")
+            if not __nessie_command $path
+                set kind '?'
+                break
+            end
+        else
+            set count (math $count + 1)
+        end
+    end
+    if test -n "$kind"
+    else if test -n "$expected"; and not begin; string match -q -- '*\?' $expected; and string match -q -- '-*' "$last"; end
+        set kind (string replace -r -- '\?$' '' $expected)
+    else if test $dashes = 1
+        set kind $__nessie_behind
+        test "$kind" = -; and set kind (__nessie_word $count)
+    else if string match -q -- '--*=*' "$last"
+        set kind (string replace -r -- '\?$' '' (__nessie_value (string replace -r -- '=.*' '' $last)))
+        test -n "$kind"; or set kind -
+    else if string match -q -- '-*' "$last"
+        for option in $__nessie_options
+            set -l name (string split -m 1 : -- $option)[1]
+            string match -q -- '--*' "$last"; and not string match -q -- '--*' $name; and continue
+            contains -- $name $words; and not contains -- $name $__nessie_repeatable; and continue
+            string replace : \t -- $option
+        end
+        return
+    else if set -q __nessie_commands[1]; and test -z "$path"
+        set kind command
+    else if set -q __nessie_commands[1]
+        string replace : \t -- $__nessie_commands
+        return
+    else
+        set kind (__nessie_word $count)
+        if contains -- "$path" branch tag; and string match -qr -- '^(-d|-D|--delete)$' $words
+            set kind $path
+        end
+    end
+    test "$kind" = -; and return
+    set -l how --kind $kind
+    test "$kind" = '?'; and set how
+    command $words[1] __complete $how -- $words[2..-1] "$last" 2>/dev/null
 end
 
 complete -c nessie -f -k -a '(__nessie_complete)'

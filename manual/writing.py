@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manual import completions, markdown, roff, schemas, tree
+from manual import completion_scripts, markdown, roff, schemas, tree
 from manual.pages import every_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,8 +16,7 @@ def files() -> dict[str, str]:
     """Every generated file by its path."""
     commands = tree.read()
     pages = every_page(commands)
-    found = {**completions.scripts(), **schemas.files()}
-    found["nessie_cli/cli/completion/table.py"] = completions.table(commands)
+    found = {**completion_scripts.scripts(commands), **schemas.files()}
     found["docs/reference/README.md"] = markdown.index(pages)
     for page in pages:
         found[f"docs/reference/{page.name}.md"] = markdown.page(page)

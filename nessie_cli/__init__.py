@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-# Importing `typing` and `importlib` takes longer than all the rest of `nessie --version`; checkers know this name without the import.
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -39,8 +39,9 @@ class Invocation:
     `renames` in it, since half a rename cannot be staged again.
     """
 
-    def __init__(self, argv: Sequence[str]) -> None:
+    def __init__(self, argv: Sequence[str], *, migrate: bool = True) -> None:
         self.argv = tuple(argv)
+        self._migrate = migrate
         self.options = GlobalOptions()
         self.resolutions: Resolutions | None = None
         self.renames: Mapping[ContentKey, ContentKey] = {}
@@ -95,7 +96,7 @@ class Invocation:
             url = self.store_url()
             with self.at_work("opening the store"):
                 tell = self._busy.tell if self._busy else None
-                repository = connect(url, who=self.who(), access=self.access(url), notes=NoteFiles(url), progress=tell)
+                repository = connect(url, who=self.who, access=self.access(url), notes=NoteFiles(url), progress=tell, migrate=self._migrate)
             self._repository = self._watched(self._hooked(repository))
         return self._repository
 

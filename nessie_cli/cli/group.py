@@ -7,12 +7,12 @@ from importlib import import_module
 from inspect import cleandoc
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.app.command import command_of as command_module_of
 from nessie_cli.cli.app.command import execute
 from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
-from nessie_cli.cli.parameters import command_of
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 from nessie_cli.cli.rewriting import MEANT_ANYWAY
 
@@ -136,7 +136,9 @@ def load(name: str, entry: CommandEntry) -> Any:
         return command_module_of(import_module(f"nessie_cli.cli.{entry.module}"), name, ModuleCommand)
     module = import_module(f"nessie_cli.cli.commands.{entry.module}")
     function = getattr(module, entry.function)
-    return command_of(function, ExampleCommand, name=name, help=cleandoc(function.__doc__), epilog="\n".join(module.EXAMPLES), rich_markup_mode=None)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name, cls=ExampleCommand, help=cleandoc(function.__doc__), epilog="\n".join(module.EXAMPLES))(function)
+    return typer.main.get_command(single)
 
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:

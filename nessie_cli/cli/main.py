@@ -9,9 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
 
-# Importing `typing` takes longer than all the rest of `nessie --version`; checkers know this name without the import.
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -67,18 +66,15 @@ def run(argv: list[str]) -> int:
 
 def _run(argv: list[str]) -> int:
     if argv[:1] == ["__complete"]:
-        from nessie_cli.cli.completion.answer import answer
+        from nessie_cli.cli.completion.answer import complete
 
-        answer(argv[1:])
+        complete(argv[1:])
         return 0
     from nessie_cli.cli.versions import asks_for_version, show_version
 
     if asks_for_version(argv):
         show_version(argv)
         return 0
-    from nessie_cli.cli.later import postpone
-
-    postpone()
     from nessie_cli.cli.context import Invocation
 
     call = Invocation(argv)

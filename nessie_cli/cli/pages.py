@@ -22,3 +22,14 @@ def page_source(name: str) -> str | None:
     if source is None or not source.startswith(".so "):
         return source
     return page_source(Path(source.split()[1]).stem)
+
+
+def topics() -> dict[str, str]:
+    """Returns the topics that have pages of their own, each with the line that says what it is about."""
+    found = {}
+    for folder in _FOLDERS:
+        for file in folder.glob("man7/nessie-*.7"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            heading = next((line for line in lines if line.startswith("nessie")), "")
+            found[file.stem.removeprefix("nessie-")] = heading.partition(" \\- ")[2].strip().replace("\\-", "-")
+    return dict(sorted(found.items()))

@@ -11,17 +11,22 @@ from nessie_cli.repository.notes import NoNotes, Notes
 
 
 class Context(Struct, frozen=True):
-    """Committer (`who`), clock (microseconds since 1970) and randomness: the kernel has none of its own.
+    """Committer (a name, or a function that finds it out), clock (microseconds since 1970) and randomness.
 
-    `progress` is called during long verbs, `notes` is the on-disk
+    The kernel has none of its own. `progress` is called during long verbs, `notes` is the on-disk
     cache of facts about commits.
     """
 
-    who: str
+    committer: str | Callable[[], str]
     clock: Callable[[], int]
     random: Callable[[int], bytes]
     progress: Progress | None = None
     notes: Notes = NoNotes()
+
+    @property
+    def who(self) -> str:
+        """The name of the committer."""
+        return self.committer if isinstance(self.committer, str) else self.committer()
 
     def new_content_id(self) -> bytes:
         """A random UUID (version 4), as bytes."""

@@ -278,7 +278,7 @@ class LocalRepository(Repository):
 
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
-        context = structs.replace(before.context, who=who)
+        context = structs.replace(before.context, committer=who)
         snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put, remote=self._store.remote)
         if view is before.view:
             # Shared by all copies: what it has read once.

@@ -35,7 +35,7 @@ def _now() -> int:
 def connect(
     url: str,
     *,
-    who: str = "",
+    who: str | Callable[[], str] = "",
     access: Access | None = None,
     notes: Notes = NO_NOTES,
     progress: Progress | None = None,
@@ -48,9 +48,11 @@ def connect(
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, `postgresql://user@host/database`, or
     `http(s)://host/api/v2` of a Nessie server, which is reached as `access` says.
 
-    `who` is the committer (a server decides for itself). `progress` is called during long verbs with how much is done and how much there is,
-    None if that is unknown; a server reports none. `notes` is the on-disk cache of facts about commits. A store of an older format is
-    migrated, or refused without `migrate`. `clock` gives microseconds since 1970 and `random` random bytes, for tests that need equal hashes.
+    `who` is the committer, or a function that finds it out at the first write (a server decides for
+    itself). `progress` is called during long verbs with how much is done and how much there is, None
+    if that is unknown; a server reports none. `notes` is the on-disk cache of facts about commits. A
+    store of an older format is migrated, or refused without `migrate`. `clock` gives microseconds
+    since 1970 and `random` random bytes, for tests that need equal hashes.
 
     Raises `StoreNotFound` if nothing is there (see `create`), `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
 

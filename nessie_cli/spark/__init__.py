@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # Names load when they are used: a command that starts one pipeline does not load the others.
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

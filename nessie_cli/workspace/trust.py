@@ -13,8 +13,8 @@ user; for root under sudo, the user of SUDO_UID counts as well.
 
 from __future__ import annotations
 
-# Importing `typing` or `enum` takes longer than a keystroke may; checkers know these names without the import.
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Literal

@@ -10,11 +10,11 @@ text file: `workspaces` has the workspaces that `nessie init` made, `servers` th
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from nessie_cli.workspace import environment, trust
 from nessie_cli.workspace.locations import FOLDER, home, state, system_config, user_config
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

@@ -248,9 +248,10 @@ def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> N
 
 
 def test_every_option_that_is_told_about_is_none_of_ours() -> None:
-    from nessie_cli.cli.completion.table import COMMANDS
+    from manual.tree import every, read
     from nessie_cli.cli.foreign_options import SAID
 
+    known = {" ".join(command.path): command for command in every(read())}
     for command, said in SAID.items():
-        ours = {name for names, *_ in COMMANDS[command][1] for name in names}
+        ours = {name for option in known[command].options for name in option.names}
         assert ours & said.keys() == set(), command

@@ -67,7 +67,7 @@ def here(catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 @pytest.fixture
 def words() -> Callable[..., list[str]]:
     """What the last word may become."""
-    from nessie_cli.cli.completion.candidates import candidates
+    from nessie_cli.cli.completion.answer import candidates
 
     return lambda *typed: [text for text, _ in candidates(typed)]
 
@@ -75,6 +75,6 @@ def words() -> Callable[..., list[str]]:
 @pytest.fixture
 def said() -> Callable[..., dict[str, str]]:
     """The same with descriptions."""
-    from nessie_cli.cli.completion.candidates import candidates
+    from nessie_cli.cli.completion.answer import candidates
 
     return lambda *typed: dict(candidates(typed))

@@ -7,12 +7,13 @@ import os
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.cli.completion.bash import replies
-from nessie_cli.cli.completion.candidates import candidates
-from nessie_cli.cli.completion.table import COMMANDS, SHARED
+from manual.tree import every, read
+from nessie_cli.cli.completion.answer import candidates
+from nessie_cli.cli.completion.bash import Line
 
-OPTIONS = sorted({name for command in COMMANDS.values() for option in (*command[1], *SHARED) for name in option[0]})
-NAMES = sorted({word for path in COMMANDS for word in path.split()})
+TREE = read()
+OPTIONS = sorted({name for command in every(TREE) for option in (*command.options, *TREE.options) for name in option.names})
+NAMES = sorted({word for command in every(TREE) for word in command.path})
 PIECES = ["main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD", "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ", "tables/", "ab12", "é", "~99999", "\u202e", "*"]  # fmt: skip  # noqa: E501
 WORDS = st.sampled_from([*OPTIONS, *NAMES]) | st.lists(st.sampled_from(PIECES), max_size=3).map("".join) | st.text(max_size=5)
 
@@ -33,4 +34,6 @@ def test_candidates_begin_as_the_word(here, before, last):
 def test_any_line_of_bash_is_read(here, line):
     os.chdir(here)
     line = line.replace("-C", "")
-    assert all("\n" not in reply for reply in replies("nessie " + line, breaks=" :=@'\"", listing=True, columns=80))
+    read_line = Line("nessie " + line, " :=@'\"")
+    replies = read_line.replies(candidates(read_line.words[1:]), is_listing=True, columns=80)
+    assert all("\n" not in reply for reply in replies)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Namespace, Put
 from nessie_cli.cli.completion import keys
-from nessie_cli.cli.completion.catalog import Catalog
+from nessie_cli.cli.completion.revisions import Revisions
+from nessie_cli.commitspec import CommitSpec
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.repository.opening import create
 
@@ -18,19 +19,22 @@ ELEMENTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, m
 KEYS = st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple)
 
 
-@given(KEYS)
-@settings(print_blob=True)
-def test_the_text_of_a_key_is_the_one_of_every_listing(elements):
-    assert ".".join(map(keys.text_of, elements)) == str(ContentKey(elements))
+def text_of(element):
+    return str(ContentKey((element,)))
+
+
+def found_in(repository, typed):
+    at = CommitSpec(None, repository.resolve("main").hash)
+    return keys.keys(repository, at, typed)
 
 
 @given(KEYS, ELEMENTS)
 @settings(print_blob=True)
 def test_a_key_that_has_been_begun_is_taken_apart_as_it_was_written(above, last):
-    text = ".".join(map(keys.text_of, above)) + "."
-    found = keys.begun(text + keys.text_of(last))
+    text = ".".join(map(text_of, above)) + "."
+    found = keys.begun(text + text_of(last))
 
-    assert found == (above, text, keys.text_of(last))
+    assert found == (above, text, text_of(last))
 
 
 @given(st.text("ab.\" '", max_size=12))
@@ -77,8 +81,8 @@ def elements_below(wanted, above, begun):
 def test_the_next_elements_are_those_of_the_tree(large, above, begun):
     repository, wanted = large
     typed = "".join(f"{element}." for element in above)
-    found = Catalog(repository, None).keys(typed + begun)
-    texts = {keys.text_of(element): element for element in elements_below(wanted, above, begun)}
+    found = found_in(repository, typed + begun)
+    texts = {text_of(element): element for element in elements_below(wanted, above, begun)}
     assert [text.removeprefix(typed).removesuffix(".") for text, _ in found] == list(texts)
     namespaces = {texts[text.removeprefix(typed)[:-1]] for text, type_ in found if type_ == "namespace" and text.endswith(".")}
     assert namespaces == {element for element in texts.values() if (*above, element) in {("n",), ("n", "deep")}}
@@ -88,15 +92,24 @@ def test_the_next_elements_are_those_of_the_tree(large, above, begun):
 def test_passing_over_what_lies_below_an_element_reads_few_nodes(large):
     repository, _ = large
     objects = repository._objects = Objects(repository._store.get, Decoded())
-    assert Catalog(repository, None).keys("n") == [("n.", "namespace")]
+    assert found_in(repository, "n") == [("n.", "namespace"), ('"n x"', "iceberg-table")][:1]
     # Two descents of the tree, each of which reads a few leaves ahead; all keys below `n` are in more than a hundred.
     assert objects.node_reads < 12
 
 
 def test_an_empty_history_has_nothing():
     with create("memory:") as repository:
-        catalog = Catalog(repository, None)
-        assert (catalog.keys(""), catalog.hashes(""), catalog.revisions("main~")) == ([], [], [])
+        names = Revisions(repository, "main")
+        assert (found_in(repository, ""), names.hashes(""), names.revisions("main~")) == ([], [], [])
+
+
+def test_only_what_has_keys_below_it_ends_with_a_dot():
+    with create("memory:") as repository:
+        full, empty = ContentKey(("full",)), ContentKey(("empty",))
+        puts = [Put(key, Namespace(elements=key.elements)) for key in (full, empty)]
+        table = Put(ContentKey(("full", "t")), IcebergTable(metadata_location="s3://x"))
+        repository.commit("main", [*puts, table], CommitMeta("load"))
+        assert found_in(repository, "") == [("empty", "namespace"), ("full.", "namespace")]
 
 
 def test_a_name_that_is_no_key_is_no_key_for_commands_either():

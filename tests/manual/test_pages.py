@@ -33,9 +33,11 @@ def test_everything_that_is_generated_is_up_to_date():
 
 
 def test_completion_knows_what_every_word_of_help_stands_for(tree):
-    from manual.completions import unknown_words
+    from manual.completion_scripts import unknown_words
 
-    assert unknown_words(tree) == [], "say in KINDS of manual/completions.py what completes it, or in FREE that nothing does"
+    assert unknown_words(tree) == [], (
+        "say in KINDS of cli/completion/kinds.py what completes it, or in FREE of manual/completion_scripts.py that nothing does"
+    )
 
 
 def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.completion.scripts import SCRIPTS
+from nessie_cli.cli.completion.scripts import script
 from nessie_cli.cli.context import Invocation
 from nessie_cli.render.spans import Span
 
@@ -28,6 +28,6 @@ def completion(ctx: typer.Context, shell: Annotated[Shell, typer.Argument(metava
     """
     call = Invocation.of(ctx)
     if call.wants_json:
-        call.answer({"shell": shell.value, "script": SCRIPTS[shell]})
+        call.answer({"shell": shell.value, "script": script(shell.value)})
     else:
-        call.out.print_lines([Span(line)] for line in SCRIPTS[shell].splitlines())
+        call.out.print_lines([Span(line)] for line in script(shell.value).splitlines())

@@ -1,43 +1,73 @@
-"""`nessie __complete`: candidates on stdout and nothing on stderr, whatever happens.
+"""`nessie __complete`: candidates on stdout, and nothing on stderr.
 
-`nessie __complete -- WORD...` answers one candidate per line, with a tab and a description where there is one. The words are those behind `nessie`,
-without quotes; the last one is unfinished. `--bash BREAKS TYPE COLUMNS -- LINE` takes the line as bash has it and answers what bash has to insert.
-`--debug` shows why nothing is answered.
+`nessie __complete -- WORD...` prints a candidate a line, with a tab and a description if there is
+one. The words are those behind `nessie`, without quotes; the last one is unfinished.
+
+The generated scripts know the command tree. They add `--kind KIND`, so that no parser is loaded;
+`=A,B` is a list of choices. `--bash BREAKS TYPE COLUMNS -- LINE` takes the line as bash has it and
+prints what bash has to insert. `--debug` prints the traceback of a failure.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from threading import Thread
 
-# Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from nessie_cli.cli.completion.candidates import Candidates, answer, shown
+from nessie_cli.cli.completion.request import Request, request_of_kind
 
 COMMAND = "__complete"
+PATIENCE = 1.0
+"""Seconds that a keystroke waits for a server."""
 
 
-def answer(argv: Sequence[str]) -> None:
-    """Print the candidates for the words behind `__complete`."""
+def complete(argv: Sequence[str]) -> None:
+    """Prints the candidates for the words behind `__complete`."""
     debug = argv[:1] == ["--debug"]
-    try:
-        lines = _lines(argv[1:] if debug else argv)
-    except Exception:  # noqa: BLE001 (a keystroke is no place for a message: nothing is completed)
-        if debug:
-            import traceback
+    argv = argv[1:] if debug else argv
+    lines: list[str] = []
 
-            traceback.print_exc()
-        return
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    def work() -> None:
+        try:
+            lines.extend(_lines(argv))
+        except BaseException:  # noqa: BLE001 - a keystroke is no place for a message
+            if debug:
+                import traceback
+
+                traceback.print_exc(file=sys.__stderr__)
+
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
+        # What is still under way after this ends with the process.
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        sys.stdout.write("".join(f"{line}\n" for line in list(lines)))
 
 
 def _lines(argv: Sequence[str]) -> list[str]:
-    dashes = argv.index("--") if "--" in argv else -1
-    options, words = argv[: max(dashes, 0)], argv[dashes + 1 :]
+    dashes = argv.index("--") if "--" in argv else len(argv)
+    options, words = list(argv[:dashes]), list(argv[dashes + 1 :])
+    kind = None
+    if options[:1] == ["--kind"]:
+        kind, options = options[1], options[2:]
     if options[:1] == ["--bash"]:
-        from nessie_cli.cli.completion.bash import replies
+        from nessie_cli.cli.completion.bash import Line
 
-        return replies(words[0], breaks=options[1], listing=options[2] != "37", columns=int(options[3]))
-    from nessie_cli.cli.completion.candidates import candidates
+        breaks, type_, columns = options[1:4]
+        line = Line(words[0], breaks)
+        return line.replies(candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns))
+    return [f"{text}\t{said}" if said else text for text, said in candidates(words, kind)]
 
-    return [f"{text}\t{said}" if said else text for text, said in candidates(words)]
+
+def candidates(words: Sequence[str], kind: str | None = None) -> Candidates:
+    """Returns what the last of the words behind `nessie` may become; `kind` is its kind, if known."""
+    if kind is not None:
+        choices = tuple(kind[1:].split(",")) if kind.startswith("=") else kind
+        return answer(request_of_kind(choices, words))
+    from nessie_cli.cli.completion.parser import read
+
+    found = read(words)
+    return answer(found) if isinstance(found, Request) else shown(found, words[-1] if words else "")

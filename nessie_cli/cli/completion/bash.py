@@ -1,25 +1,14 @@
-"""What bash needs done for it: it gives a line with its quotes, and inserts replies as they are, in the place of what follows the last word break."""
+"""Quoting for bash: it passes a line with its quotes, and inserts replies in the place of what follows the last word break."""
 
 from __future__ import annotations
 
-from nessie_cli.cli.completion.candidates import candidates, is_open
+from nessie_cli.cli.completion.candidates import Candidates, is_open
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-~^")
 _CUT = "...)"
 _REPLACED_AS_WELL = "@"
 """Bash breaks words here, for the names of hosts, but replaces the character together with what follows it."""
 _ESCAPED_IN_QUOTES = '"\\$`'
-
-
-def replies(line: str, *, breaks: str, listing: bool, columns: int) -> list[str]:
-    """What goes into COMPREPLY for a line up to the cursor; several candidates are told with their descriptions where they are `listing`."""
-    typed = _Typed(line, breaks)
-    found = candidates(typed.words[1:])
-    inserts = [typed.insert(text) for text, _ in found]
-    if len(found) > 1 and listing and any(said for _, said in found):
-        width = max(map(len, inserts)) + 2
-        return [_told(text, said, width, columns) for text, (_, said) in zip(inserts, found, strict=True)]
-    return inserts
 
 
 def _told(text: str, said: str, width: int, columns: int) -> str:
@@ -29,7 +18,7 @@ def _told(text: str, said: str, width: int, columns: int) -> str:
     return told[: columns - len(_CUT) - 1] + _CUT
 
 
-class _Typed:
+class Line:
     """A line read as the shell reads it: its words without quotes, and what of the last one stays as it is."""
 
     def __init__(self, line: str, breaks: str) -> None:
@@ -46,6 +35,14 @@ class _Typed:
         if self._quote:
             return _quoted(rest, self._quote)
         return _escaped(rest) + ("" if is_open(candidate) else " ")
+
+    def replies(self, found: Candidates, *, is_listing: bool, columns: int) -> list[str]:
+        """Returns what goes into COMPREPLY. Several candidates have their descriptions if bash lists them."""
+        inserts = [self.insert(text) for text, _ in found]
+        if len(found) > 1 and is_listing and any(said for _, said in found):
+            width = max(map(len, inserts)) + 2
+            return [_told(text, said, width, columns) for text, (_, said) in zip(inserts, found, strict=True)]
+        return inserts
 
     def _read(self, line: str) -> None:
         characters = iter(line)

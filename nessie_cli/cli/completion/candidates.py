@@ -1,36 +1,24 @@
-"""What the last word of a line may become, with a description where there is one."""
+"""What a word of a kind may become, with a description of each."""
 
 from __future__ import annotations
 
-from nessie_cli.cli.completion.line import Line
-from nessie_cli.cli.completion.table import COMMANDS, SETTINGS, SHARED, TOPICS
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 
-# Importing `typing` takes longer than a keystroke may; checkers know this name without the import.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from nessie_cli.cli.completion.request import Request
+from nessie_cli.errors import NessieError
+from nessie_cli.repository.base import Repository
+from nessie_cli.workspace.locations import home
 
-    from nessie_cli.cli.completion.catalog import Catalog
-    from nessie_cli.cli.completion.line import Kind
-    from nessie_cli.workspace.glance import Place
-
-    Candidates = list[tuple[str, str]]
+Candidates = list[tuple[str, str]]
+"""Texts with their descriptions, "" for none."""
 
 OPEN = ("/", ".", "=")
 """A candidate that ends so is not the whole word yet: shells put no space behind it."""
-_NAMES_FOLLOW = {"-d", "--delete"}
 _SQLITE = "sqlite:///"
-
-
-def candidates(words: Sequence[str]) -> Candidates:
-    """All that the last of the words behind `nessie` may become; what a terminal cannot show as it is stays out."""
-    line = Line(words, COMMANDS, SHARED, lambda line: _place(line).aliases())
-    return [(text, _one_line(said)) for text, said in _candidates(line) if text.startswith(line.last) and text.isprintable()]
-
-
-def _one_line(said: str) -> str:
-    """A description without what would act on a terminal or break the lines of an answer."""
-    return said if said.isprintable() else "".join(c if c.isprintable() else " " for c in said)
+_SERVERS = ("http://", "https://", "postgresql://", "postgres://")
 
 
 def is_open(candidate: str) -> bool:
@@ -38,182 +26,164 @@ def is_open(candidate: str) -> bool:
     return candidate.endswith(OPEN)
 
 
-def _candidates(line: Line) -> Candidates:
-    last = line.last
-    if line.asked is not None and not line.goes_on(last):
-        return _of_kind(line.asked[1], last, line)
-    if last.startswith("-") and not line.behind_dashes:
-        name, equals, value = last.partition("=")
-        option = line.option(name) if equals else None
-        if option is not None and option[1]:
-            return [(f"{name}={text}", said) for text, said in _of_kind(option[1], value, line)]
-        return _options(line)
-    if line.expects_command:
-        return [*line.command[0].items(), *(() if line.path else _of_the_user(line))]
-    return _of_kind(_kind_of_word(line), last, line)
+def answer(request: Request) -> Candidates:
+    """Returns what a word may become, without what a terminal cannot show. Errors of the store give nothing."""
+    if isinstance(request.kind, tuple):
+        found: Candidates = [(choice, "") for choice in request.kind]
+    elif request.kind in _LOCAL:
+        found = _LOCAL[request.kind](request)
+    elif request.kind in _STORED:
+        found = _looked_up(request)
+    else:
+        found = []
+    return [(request.prefix + text, said) for text, said in shown(found, request.word)]
 
 
-def _of_the_user(line: Line) -> Candidates:
-    """Aliases and plug-ins: commands that are not ours."""
-    place = _place(line)
-    aliases = [(name, f"alias: {text}") for name, text in sorted(place.aliases().items()) if name not in COMMANDS]
-    known = {*COMMANDS, *(name for name, _ in aliases)}
-    return [*aliases, *((name, "plug-in") for name in sorted(set(place.plugins()) - known))]
+def shown(found: Candidates, word: str) -> Candidates:
+    """Returns the candidates that begin as the word does and that a terminal can show."""
+    return [(text, _one_line(said)) for text, said in found if text.startswith(word) and text.isprintable()]
 
 
-def _kind_of_word(line: Line) -> Kind:
-    _, _, kinds, many, behind = line.command
-    position = len(line.words)
-    if line.behind_dashes and behind:
-        return behind
-    if line.path in ("branch", "tag") and line.given & _NAMES_FOLLOW:
-        return line.path
-    if position < len(kinds):
-        return kinds[position]
-    return kinds[-1] if kinds and many else ""
+def _one_line(said: str) -> str:
+    return said if said.isprintable() else "".join(c if c.isprintable() else " " for c in said)
 
 
-def _options(line: Line) -> Candidates:
-    """Options that can still be given; where only one dash has been typed the short ones as well."""
-    short = not line.last.startswith("--")
-    found = []
-    for option in line.options:
-        names, _, many, said = option
-        if many or not line.given & set(names):
-            found += [(name, said) for name in _worth_showing(names, short=short)]
-    return found
+# -- from the command line, the disk and the settings ---------------------------------------------
 
 
-def _worth_showing(names: tuple[str, ...], *, short: bool) -> Sequence[str]:
-    long = [name for name in names if name.startswith("--")]
-    return names if short or not long else long
+def _commands(request: Request) -> Candidates:
+    """The commands of a group; for `nessie` itself also aliases and plug-ins."""
+    from nessie_cli.cli.aliases import aliases
+    from nessie_cli.cli.plugins import plugins
+    from nessie_cli.cli.registry import COMMANDS
+
+    table = COMMANDS
+    for name in request.words:
+        table = table[name].children or {}
+    found = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
+    if request.words:
+        return found
+    own = sorted(aliases(Path.cwd()).items())
+    found += [(name, f"alias: {text}") for name, text in own if name not in COMMANDS]
+    known = {name for name, _ in found}
+    return [*found, *((name, "plug-in") for name in plugins() if name not in known)]
 
 
-def _of_kind(kind: Kind, word: str, line: Line) -> Candidates:
-    if isinstance(kind, tuple):
-        return [(choice, "") for choice in kind]
-    kind = kind.removesuffix("?")
-    if kind in _FROM_LINE:
-        return _FROM_LINE[kind](word, line)
-    if kind in _FROM_DISK:
-        return _FROM_DISK[kind](word, _place(line))
-    look = _FROM_STORE.get(kind)
-    return _looked_up(look, word, line) if look else []
+def _pages(request: Request) -> Candidates:
+    """Commands and topics; behind a command the commands below it."""
+    from nessie_cli.cli.pages import topics
+    from nessie_cli.cli.registry import COMMANDS
+
+    words = [word for word in request.words if not word.startswith("-") and word != "help"]
+    table = COMMANDS
+    for word in words:
+        entry = table.get(word)
+        table = (entry.children if entry else None) or {}
+    found = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
+    return found if words else [*found, *topics().items()]
 
 
-def _looked_up(look: Callable[[Catalog, str, Line], Candidates], word: str, line: Line) -> Candidates:
-    place = _place(line)
-    url = place.store()
-    if not url:
+def _settings(_: Request) -> Candidates:
+    from nessie_cli.workspace.known import KNOWN, REPOSITORY
+
+    return list({one.name.partition("*")[0]: one.help for one in reversed((*KNOWN, *REPOSITORY))}.items())
+
+
+def _files(request: Request) -> Candidates:
+    return _paths(request.word)
+
+
+def _folders(request: Request) -> Candidates:
+    return [one for one in _paths(request.word) if one[0].endswith("/")]
+
+
+def _paths(word: str) -> Candidates:
+    """Files and folders, folders with a slash behind them. Hidden ones only if the word begins with a dot."""
+    above, name = word[: word.rfind("/") + 1], word[word.rfind("/") + 1 :]
+    try:
+        with os.scandir(home(above or ".")) as entries:
+            found = [(one.name, one.is_dir()) for one in entries if one.name.startswith(name)]
+    except OSError:
         return []
-    if url.startswith(("http://", "https://")):
-        from nessie_cli.cli.completion.server import using_server
-
-        return using_server(place, url, lambda server: look(server, word, line))
-    from nessie_cli.cli.later import postpone
-
-    # What the repository seldom uses is not loaded: somebody waits for this keystroke.
-    postpone()
-    from nessie_cli.cli.completion.catalog import using
-
-    return using(place, url, lambda catalog: look(catalog, word, line))
+    visible = [one for one in sorted(found) if name.startswith(".") or not one[0].startswith(".")]
+    return [(f"{above}{name}{'/' if is_folder else ''}", "") for name, is_folder in visible]
 
 
-def _place(line: Line) -> Place:
-    """Where the line is to be looked up; goes to the folder of `-C`, once."""
-    from nessie_cli.workspace.glance import Place
-
-    if line.place is None:
-        options: dict[str, str] = {name: line.values[name][-1] for name in ("--store", "--profile", "--ref") if name in line.values}
-        line.place = Place(options, line.values.get("-C", ()))
-    return line.place
+def _stores(request: Request) -> Candidates:
+    if request.word.startswith(_SQLITE):
+        return [(_SQLITE + path, said) for path, said in _paths(request.word[len(_SQLITE) :])]
+    return [(_SQLITE, "a SQLite store"), *_paths(request.word)]
 
 
-# -- what the line itself and the tables tell -------------------------------------------------------------------------------------------
+def _staged(request: Request) -> Candidates:
+    workspace = request.app.workspace
+    batch = request.app.batch_file().read() if workspace else None
+    return [(str(one.key), type(one.operation).__name__.lower()) for one in batch.staged] if batch else []
 
 
-def _pages(_: str, line: Line) -> Candidates:
-    """Commands and topics; behind a command those below it."""
-    command = COMMANDS.get(" ".join(line.words))
-    return [*(command[0].items() if command else ()), *(TOPICS.items() if not line.words else ())]
+def _profiles(_: Request) -> Candidates:
+    from nessie_cli.workspace.user import profile_names
+
+    return [(name, "") for name in profile_names()]
 
 
-def _settings(_: str, __: Line) -> Candidates:
-    return list(SETTINGS.items())
+def _runs(request: Request) -> Candidates:
+    workspace = request.app.workspace
+    folder = workspace.batch_path.with_name("gc") if workspace else None
+    return [(path.name, "") for path in sorted(folder.iterdir(), reverse=True)] if folder and folder.is_dir() else []
 
 
-def _contents_by_key(word: str, line: Line) -> Candidates:
-    key, equals, path = word.partition("=")
-    if equals:
-        return [(f"{key}={found}", said) for found, said in _files(path)]
-    return [(text if is_open(text) else f"{text}=", said) for text, said in _of_kind("key", word, line)]
-
-
-_FROM_LINE: Mapping[str, Callable[[str, Line], Candidates]] = {"page": _pages, "setting": _settings, "key=file": _contents_by_key}
-
-
-# -- what is looked up on the disk ----------------------------------------------------------------------------------------------------
-
-
-def _files(word: str, _: Place | None = None, *, folders_only: bool = False) -> Candidates:
-    from nessie_cli.cli.completion.files import files
-
-    return files(word, folders_only=folders_only)
-
-
-def _folders(word: str, _: Place) -> Candidates:
-    return _files(word, folders_only=True)
-
-
-def _stores(word: str, _: Place) -> Candidates:
-    if word.startswith(_SQLITE):
-        return [(_SQLITE + path, said) for path, said in _files(word[len(_SQLITE) :])]
-    return [(_SQLITE, "a SQLite store"), *_files(word)]
-
-
-def _staged(_: str, place: Place) -> Candidates:
-    from nessie_cli.cli.completion.keys import text_of
-
-    return [(".".join(map(text_of, elements)), type_.lower()) for type_, elements in place.staged()]
-
-
-def _profiles(_: str, place: Place) -> Candidates:
-    return [(name, "") for name in place.profiles()]
-
-
-def _runs(_: str, place: Place) -> Candidates:
-    return [(name, "") for name in place.runs()]
-
-
-_FROM_DISK: Mapping[str, Callable[[str, Place], Candidates]] = {
+_LOCAL: Mapping[str, Callable[[Request], Candidates]] = {
+    "command": _commands,
     "file": _files,
     "folder": _folders,
-    "store": _stores,
-    "staged": _staged,
+    "page": _pages,
     "profile": _profiles,
     "run": _runs,
+    "setting": _settings,
+    "staged": _staged,
+    "store": _stores,
 }
 
 
-# -- what is looked up in the store -----------------------------------------------------------------------------------------------------
+# -- from the store -------------------------------------------------------------------------------
 
 
-def _keys(catalog: Catalog, word: str, line: Line) -> Candidates:
-    return catalog.keys(word, line.value("--at") or line.value("--source"))
+def _looked_up(request: Request) -> Candidates:
+    try:
+        url = request.app.store.url()
+        if url.startswith(_SERVERS) and not request.app.store.is_chosen_by_user(url):
+            return []
+        with closing(request.app):
+            return _of_repository(request, request.app.repository())
+    except NessieError:
+        return []
 
 
-def _moves(catalog: Catalog, _: str, line: Line) -> Candidates:
-    return catalog.moves(line.words[0] if line.words else None)
+def _of_repository(request: Request, repository: Repository) -> Candidates:
+    from nessie_cli.cli.completion.revisions import Revisions
+
+    kind, word = str(request.kind), request.word
+    names = Revisions(repository, str(request.app.head))
+    of_kind: Mapping[str, Callable[[str], Candidates]] = {
+        "reference": names.references,
+        "branch": lambda word: names.references(word, "BRANCH"),
+        "tag": lambda word: names.references(word, "TAG"),
+        "moved": names.moved,
+        "move": lambda _: names.moves(next((one for one in request.words if not one.startswith("-") and one != "undo"), None)),
+        "revision": names.revisions,
+        "range": names.range,
+        "hash": lambda word: names.hashes(word) or names.revisions(word),
+    }
+    if kind in of_kind:
+        return of_kind[kind](word)
+    from nessie_cli.cli.completion.keys import keys
+
+    key, equals, path = word.partition("=")
+    if kind == "key=file" and equals:
+        return [(f"{key}={found}", said) for found, said in _paths(path)]
+    found = keys(repository, names.resolve(request.revision or "HEAD"), word)
+    return [(text if kind == "key" or is_open(text) else f"{text}=", said) for text, said in found]
 
 
-_FROM_STORE: Mapping[str, Callable[[Catalog, str, Line], Candidates]] = {
-    "reference": lambda catalog, word, _: catalog.references(word),
-    "branch": lambda catalog, word, _: catalog.references(word, "BRANCH"),
-    "tag": lambda catalog, word, _: catalog.references(word, "TAG"),
-    "moved": lambda catalog, word, _: catalog.moved(word),
-    "move": _moves,
-    "revision": lambda catalog, word, _: catalog.revisions(word),
-    "range": lambda catalog, word, _: catalog.range(word),
-    "hash": lambda catalog, word, _: catalog.hashes(word) or catalog.revisions(word),
-    "key": _keys,
-}
+_STORED = frozenset({"reference", "branch", "tag", "moved", "move", "revision", "range", "hash", "key", "key=file"})

@@ -1,10 +1,38 @@
-"""The text form of content keys while one is being typed. The rules are those of `ContentKey`, which costs too much to load; a test compares them."""
+"""Completion of content keys, one element at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import ContentKey, Entry, KeyRange
+from nessie_cli.render.fields import type_label
+from nessie_cli.repository.base import Repository
+
+_NAMESPACE = "namespace"
+
+
+def keys(repository: Repository, at: CommitSpec, word: str) -> list[tuple[str, str]]:
+    """Returns keys that begin with the word, one element longer than it. One that has keys below it ends with a dot."""
+    typed = begun(word)
+    if typed is None:
+        return []
+    above, whole, beginning = typed
+    found = []
+    # Quoted elements are compared one by one.
+    plain = "" if beginning.startswith('"') else beginning
+    for element, type_, has_keys in _elements(repository, at, above, plain):
+        text = str(ContentKey((element,)))
+        if text.startswith(beginning):
+            found.append((f"{whole}{text}{'.' if has_keys else ''}", type_))
+    return found
+
 
 def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:
-    """The whole elements of a key, how much of the text they take, and the element that has been begun (its quote included); None for no key."""
+    """Returns the whole elements of a key, their text, and the text of the element that has been begun.
+
+    None if the text cannot become a key.
+    """
     elements: list[str] = []
     position = 0
     while True:
@@ -35,12 +63,25 @@ def _end_of_quotes(text: str, position: int) -> int | None:
     return None
 
 
-def text_of(element: str) -> str:
-    """An element as it stands in a key's text form."""
-    plain = element.isidentifier() or not any(c in '."' or c.isspace() for c in element)
-    return element if plain else '"' + element.replace('"', '""') + '"'
+def _elements(repository: Repository, at: CommitSpec, above: tuple[str, ...], begun_: str) -> Iterator[tuple[str, str, bool]]:
+    """Yields the elements right below a key that begin so: each with its type, and whether keys are below it."""
+    depth = len(above)
+    start: tuple[str, ...] = (*above, begun_) if begun_ else above
+    while True:
+        entry = _next(repository, at, start, above)
+        if entry is None or entry.key.elements[:depth] != above or not entry.key.elements[depth].startswith(begun_):
+            return
+        element = entry.key.elements[depth]
+        here = (*above, element)
+        is_own = len(entry.key.elements) == depth + 1
+        # No character of a key sorts before the space: this is behind everything below the element.
+        start = (*above, f"{element} ")
+        following = _next(repository, at, (*here, " "), here) if is_own else entry
+        has_keys = following is not None and following.key.elements[: depth + 1] == here
+        yield element, type_label(entry.type) if is_own else _NAMESPACE, has_keys
 
 
-def plain_beginning(begun: str) -> str:
-    """What an element has to begin with to be written as begun; quoted elements are looked through one by one."""
-    return "" if begun.startswith('"') else begun
+def _next(repository: Repository, at: CommitSpec, start: tuple[str, ...], above: tuple[str, ...]) -> Entry | None:
+    """The first entry from a key on, other than `above` itself."""
+    entries = repository.entries(at, KeyRange(minimum=ContentKey(start) if start else None))
+    return next((entry for entry in entries if entry.key.elements != above), None)

@@ -138,11 +138,9 @@ class Options:
 
 def run(options: Options, app: Invocation) -> None:
     """Serves until the process is stopped."""
-    from nessie_cli.cli.later import load_all
     from nessie_cli.repository.opening import connect
     from nessie_cli.server import Listeners, Settings, serve
 
-    load_all()
     url = app.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it")

@@ -1,0 +1,121 @@
+"""Reads a line with the parser of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nessie_cli.cli.aliases import expansion
+from nessie_cli.cli.completion.candidates import Candidates
+from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
+from nessie_cli.cli.completion.request import Request, request_of_kind
+from nessie_cli.cli.group import LazyGroup, root
+from nessie_cli.cli.options import command_position
+from nessie_cli.cli.registry import COMMANDS
+
+HELP = (("-h", "--help"), "Show what the command takes, with examples, and end.")
+VERSION = (("--version",), "Print the versions of nessie, of Python and of the store's format, and end.")
+
+
+def read(words: Sequence[str]) -> Request | Candidates:
+    """Returns what the last of the words behind `nessie` asks for, or its candidates if the parser knows them."""
+    before, last = list(words[:-1]), words[-1] if words else ""
+    position = command_position(before)
+    if position is not None and before[position] not in COMMANDS:
+        before = [*before[:position], *expansion(before, position)]
+    base = request_of_kind(FREE, [*before, last])
+    ctx, rest = _context(before)
+    path = ctx.command_path.removeprefix("nessie").strip()
+    parameters = ctx.command.get_params(ctx)
+    is_behind = "--" in before
+    asked = None if is_behind else _awaits_value(parameters, before[-1] if before else "")
+    if asked is not None and not (last.startswith("-") and _is_optional(asked)):
+        return base._replace(kind=kind_of_option(path, asked), word=last, prefix="")
+    if last.startswith("-") and not is_behind:
+        name, equals, value = last.partition("=")
+        option = _option(parameters, name) if equals else None
+        if option is not None and not option.is_flag:
+            return base._replace(kind=kind_of_option(path, option), word=value, prefix=name + equals)
+        return _options(parameters, before, last, is_root=not path)
+    if isinstance(ctx.command, LazyGroup):
+        return base._replace(kind="command", word=last, words=path.split()) if not rest else []
+    metavars = [one.metavar or str(one.name).upper() for one in parameters if one.param_type_name == "argument"]
+    given = [value for one in parameters if one.param_type_name == "argument" for value in _given(ctx, one)]
+    kind = words_of(path, metavars).at(len(given), is_behind=is_behind)
+    if path in ("branch", "tag") and (ctx.params.get("delete") or ctx.params.get("force_delete")):
+        kind = path
+    return base._replace(kind=kind, word=last, words=given)
+
+
+class _Unheard:
+    """Takes the global options while a line is parsed: they are read by `request_of_kind`."""
+
+    @property
+    def options(self) -> _Unheard:
+        """Where the parser puts them."""
+        return self
+
+    def take(self, name: str, value: object) -> None:
+        """Does nothing."""
+
+
+def _context(words: Sequence[str]) -> tuple[Any, list[str]]:
+    """Returns the context of the innermost command that the words name, and the words that it leaves."""
+    command: Any = root()
+    ctx = command.make_context("nessie", list(words), obj=_Unheard(), resilient_parsing=True)
+    rest = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 - Click has no public name for the words of a group
+    while rest and isinstance(ctx.command, LazyGroup):
+        if rest[0] not in ctx.command.table:
+            return ctx, rest
+        name, command, rest = ctx.command.resolve_command(ctx, rest)
+        ctx = command.make_context(name, list(rest), parent=ctx, resilient_parsing=True)
+        rest = [*ctx._protected_args, *ctx.args] if isinstance(command, LazyGroup) else []  # noqa: SLF001
+    return ctx, rest
+
+
+def _given(ctx: Any, argument: Any) -> list[Any]:
+    value = ctx.params.get(argument.name)
+    if value is None or ctx.get_parameter_source(argument.name).name != "COMMANDLINE":
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _option(parameters: Sequence[Any], name: str) -> Any:
+    return next((one for one in parameters if name in (*one.opts, *one.secondary_opts) and one.param_type_name == "option"), None)
+
+
+def _awaits_value(parameters: Sequence[Any], word: str) -> Any:
+    """The option that the word before begins, if its value follows."""
+    if not word.startswith("-") or "=" in word:
+        return None
+    name = word if word.startswith("--") or len(word) <= len("-x") else f"-{word[-1]}"
+    option = _option(parameters, name)
+    return None if option is None or option.is_flag or getattr(option, "count", False) else option
+
+
+def _is_optional(option: Any) -> bool:
+    """Whether the value may be left out."""
+    return (option.metavar or "").startswith("[")
+
+
+def _options(parameters: Sequence[Any], before: Sequence[str], last: str, *, is_root: bool) -> Candidates:
+    """The options that can still be given. One dash offers the short ones too."""
+    known = [(tuple(one.opts) + tuple(one.secondary_opts), one) for one in parameters if one.param_type_name == "option"]
+    hidden = {id(one) for _, one in known if one.hidden and not _is_global(one)}
+    found: Candidates = []
+    for names, one in known:
+        if one.name == "help" or id(one) in hidden or (set(names) & set(before) and not one.multiple):
+            continue
+        found += [(name, one.help or "") for name in _shown(names, last)]
+    for names, text in (HELP, *((VERSION,) if is_root else ())):
+        found += [(name, text) for name in _shown(names, last)]
+    return found
+
+
+def _is_global(parameter: Any) -> bool:
+    return str(parameter.name).startswith("global_")
+
+
+def _shown(names: Sequence[str], last: str) -> Sequence[str]:
+    long = [name for name in names if name.startswith("--")]
+    return long if long and last.startswith("--") else names

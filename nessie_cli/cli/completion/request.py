@@ -1,0 +1,55 @@
+"""What is to be completed: the kind of a word, what has been typed of it, and where candidates are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from nessie_cli.cli.completion.kinds import Kind
+from nessie_cli.cli.context import Invocation
+
+_GLOBAL = {"--store": "store", "--profile": "profile", "--ref": "ref", "-C": "directory"}
+
+
+class Request(NamedTuple):
+    """A word to complete.
+
+    `prefix` stands before the word and stays, such as `--at=`. `revision` is the revision that the
+    line names with `--at` or `--source`. `words` are the words before this one.
+    """
+
+    kind: Kind
+    word: str
+    app: Invocation
+    prefix: str = ""
+    revision: str | None = None
+    words: Sequence[str] = ()
+
+
+def request_of_kind(kind: Kind, words: Sequence[str]) -> Request:
+    """Returns the request for the last of the words behind `nessie`, if a script knows its kind.
+
+    Only the options are read that say where candidates are looked up.
+    """
+    # A keystroke changes nothing, so it migrates nothing.
+    app = Invocation((), migrate=False)
+    app.options.quiet = True
+    revision = None
+    before, last = words[:-1], words[-1] if words else ""
+    for word, following in pairwise([*before, ""]):
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if word.startswith("-C") and len(word) > len("-C"):
+            name, equals, value = "-C", "=", word[len("-C") :]
+        value = value if equals else following
+        if name in _GLOBAL and value:
+            app.options.take(_GLOBAL[name], [value] if name == "-C" else value)
+        elif name in ("--at", "--source"):
+            revision = value
+    prefix = ""
+    if last.startswith("--") and "=" in last:
+        option, equals, last = last.partition("=")
+        prefix = option + equals
+    return Request(kind, last, app, prefix, revision, before)

@@ -1,0 +1,112 @@
+"""Completion of references, commits and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import AmbiguousHash
+from nessie_cli.model import NO_ANCESTOR, ReferenceType
+from nessie_cli.repository.base import Repository
+
+HEAD = "HEAD"
+DIGITS = 12
+"""Digits of a hash that are offered."""
+SHORTEST = 4
+LONGEST = 64
+_RECENT = 20
+_RECENT_MOVES = 1000
+_MOST_CANDIDATES = 10
+"""Hashes that `AmbiguousHash` names at most."""
+_STEPS = 10
+_DESCRIBED = 200
+"""With more references than this, the subjects of their commits are left out."""
+
+Candidates = list[tuple[str, str]]
+
+
+class Revisions:
+    """The revisions of a repository, as they are typed with `current` as HEAD."""
+
+    def __init__(self, repository: Repository, current: str) -> None:
+        self._repository = repository
+        self._current = current
+
+    def references(self, word: str, kind: str | None = None) -> Candidates:
+        """Returns references, or only branches or tags, whose name begins with the word."""
+        found = list(self._repository.references(ReferenceType(kind) if kind else None, prefix=word))
+        found.sort(key=lambda reference: reference.name)
+        described = len(found) <= _DESCRIBED and not self._repository.url.startswith("http")
+        return [(one.name, _joined(one.type.lower(), self._subject(one.hash) if described else "")) for one in found]
+
+    def moved(self, word: str) -> Candidates:
+        """Returns references, and those that were deleted recently."""
+        there = {one.name for one in self._repository.references(prefix=word)}
+        entries = self._repository.reflog(limit=_RECENT_MOVES)
+        moved = {one.reference for one in entries if one.reference.startswith(word)}
+        return [*self.references(word), *((name, "deleted") for name in sorted(moved - there))]
+
+    def moves(self, name: str | None) -> Candidates:
+        """Returns the numbers of the operations on a reference."""
+        found = self._repository.reflog(name or self._current, limit=_RECENT)
+        return [(str(one.number), _joined(one.operation, one.message)) for one in found]
+
+    def revisions(self, word: str) -> Candidates:
+        """Returns revisions that begin with the word: references, hashes, steps back."""
+        name, at, digits = word.partition("@")
+        base = word.rstrip("0123456789")
+        if base[-1:] in ("~", "^") and base:
+            return self._steps(base)
+        if at:
+            return [(f"{name}@{hash_}", subject) for hash_, subject in self.hashes(digits, name or HEAD)]
+        found = [(HEAD, f"the current reference, {self._current}")] if HEAD.startswith(word) else []
+        hashes = self.hashes(word) if len(word) >= SHORTEST else []
+        return [*found, *self.references(word), *hashes]
+
+    def range(self, word: str) -> Candidates:
+        """Returns revisions, or ranges whose second end has been begun."""
+        start, dots, end = word.rpartition("..." if "..." in word else "..")
+        return [(start + dots + text, said) for text, said in self.revisions(end)]
+
+    def hashes(self, digits: str, of: str = HEAD) -> Candidates:
+        """Returns commits by the first digits of their hash; without digits the newest ones of a reference."""
+        if not digits:
+            return [(hash_[:DIGITS], subject) for hash_, subject in self._history(of, _RECENT)]
+        if not SHORTEST <= len(digits) <= LONGEST or any(c not in "0123456789abcdef" for c in digits):
+            return []
+        try:
+            found = [self._repository.resolve(CommitSpec(None, digits)).hash]
+        except AmbiguousHash as error:
+            # With more candidates than the error names, a shell would take what these have in common for all of them.
+            few = len(error.candidates) < _MOST_CANDIDATES
+            found = [hash_ for hash_, _ in error.candidates] if few else []
+        length = DIGITS if len(digits) <= DIGITS else LONGEST
+        return [(hash_[:length], self._subject(hash_)) for hash_ in found if hash_ != NO_ANCESTOR]
+
+    def resolve(self, revision: str) -> CommitSpec:
+        """Returns the commit of a revision."""
+        base = revision.replace("^", "~").partition("~")[0]
+        spec = self._current + revision[len(base) :] if base in ("", "@", HEAD, f"{HEAD}@") else revision
+        return CommitSpec(None, self._repository.resolve(spec.removeprefix(f"{HEAD}@")).hash)
+
+    def _steps(self, base: str) -> Candidates:
+        revision, step = base[:-1], base[-1]
+        if step == "~":
+            history = self._history(revision or HEAD, _STEPS + 1)
+            return [(f"{base}{number}", subject) for number, (_, subject) in enumerate(history) if number]
+        newest = next(self._repository.log(self.resolve(revision)), None)
+        parents = newest.meta.parents if newest else ()
+        return [(f"{base}{number}", self._subject(hash_)) for number, hash_ in enumerate(parents, 1) if hash_ != NO_ANCESTOR]
+
+    def _history(self, revision: str, limit: int) -> Iterator[tuple[str, str]]:
+        for entry in islice(self._repository.log(self.resolve(revision)), limit):
+            yield entry.hash, entry.meta.subject
+
+    def _subject(self, hash_: str) -> str:
+        newest = next(self._repository.log(CommitSpec(None, hash_)), None)
+        return newest.meta.subject if newest else ""
+
+
+def _joined(*parts: str) -> str:
+    return ": ".join(part for part in parts if part)
