@@ -98,8 +98,9 @@ def _path(call: Invocation) -> str:
 
 
 _PARSERS_WORDS = (
-    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"more words than it takes: \1"),
-    (r"is not a valid int(?:eger)?(?: range)?$", "is no whole number"),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
+    (r"is not a valid int(?:eger)?(?: range)?$", "is not an integer"),
+    (r"Input should be a valid integer.*", "is not an integer"),
     (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
     (r"is not in the range (-?\d+)<=x<=(-?\d+)$", r"must be from \1 to \2"),
 )

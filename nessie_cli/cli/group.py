@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.app.command import command_of as command_module_of
 from nessie_cli.cli.app.command import execute
-from nessie_cli.cli.options import RUN_HOOKS, global_parameters, no_verify_parameter
+from nessie_cli.cli.parameters import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 from nessie_cli.cli.rewriting import MEANT_ANYWAY
 

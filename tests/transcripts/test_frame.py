@@ -70,12 +70,12 @@ def test_a_directory_that_is_none_is_invalid_input(nessie):
         (("versoin",), "did you mean 'version'?"),
         (("content", "lst"), "did you mean 'list'?"),
         (("version", "--colour"), "no such option: --colour"),
-        (("version", "too", "many"), "more words than it takes: too many"),
+        (("version", "too", "many"), "too many arguments: too many"),
         (("content", "put"), "KEY"),
         (("--color", "green", "version"), "must be one of auto, always, never"),
         (("content", "list", "--json", "--jsonl"), "exclude each other"),
         (("content", "list", "--type"), "requires an argument"),
-        (("content", "put", "k", "--snapshot-id", "many"), "'--snapshot-id': 'many' is no whole number"),
+        (("content", "put", "k", "--snapshot-id", "many"), "'--snapshot-id': 'many' is not an integer"),
     ],
 )
 def test_usage_errors_are_one_line_and_a_hint_with_exit_2(nessie, args, words):

@@ -1,0 +1,65 @@
+"""The oldest and the newest release of Typer that pyproject.toml allows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.cli.registry import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+
+
+def oldest() -> str:
+    """The lower bound in pyproject.toml, which is the only bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    bound = next(one for one in project["dependencies"] if one.startswith("typer"))
+    return re.fullmatch(r"typer>=([0-9.]+)", bound)[1]
+
+
+@pytest.fixture(scope="module", params=["oldest", "newest"])
+def nessie(request, tmp_path_factory):
+    """Runs `nessie` with a release of Typer."""
+    wanted = f"typer=={oldest()}" if request.param == "oldest" else "typer"
+    folder = tmp_path_factory.mktemp(request.param)
+    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(folder / "typer"), wanted]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True)
+    environment = os.environ | {"PYTHONPATH": f"{folder / 'typer'}:{ROOT}", "HOME": str(folder), "COLUMNS": "80"}
+
+    def call(*words):
+        command = [sys.executable, "-m", "nessie_cli", *words]
+        done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert call("init")[0] == 0
+    return call
+
+
+def commands(table=COMMANDS, path=()):
+    for name, entry in table.items():
+        yield (*path, name)
+        yield from commands(entry.children or {}, (*path, name))
+
+
+def test_every_command_has_its_help(nessie):
+    for words in commands():
+        code, out, err = nessie(*words, "--help")
+        assert (code, err) == (0, ""), words
+        assert out.startswith(f"Usage: nessie {' '.join(words)} "), words
+
+
+def test_commands_work_and_errors_are_one_line_with_a_hint(nessie):
+    assert nessie("content", "put", "db", "--type", "namespace", "-m", "make db")[0] == 0
+    assert nessie("--json", "log", "-n", "1", "--color", "never")[1].count('"hash"') == 1
+    code, out, err = nessie("log", "-n", "x")
+    assert (code, out, "is not an integer\n`nessie log --help` shows" in err) == (2, "", True), err
+    assert nessie("brnch")[2] == "nessie: no such command 'brnch'; did you mean 'branch'?\n`nessie --help` lists the commands\n"
+    assert nessie("log", "--onelin")[0] == 2
+    assert nessie("merge")[0] == 2
+    assert nessie("__complete", "--", "log", "--one")[1] == "--oneline\tOne line per commit.\n"
