@@ -72,9 +72,9 @@ def _changes(call: Invocation, before: CommitSpec, after: CommitSpec, prefixes: 
     found = each_change(lambda: _differences(call, before, after, prefixes), content_before)
     if not deep:
         return found
-    from nessie_cli.cli.deep import deepened
+    from nessie_cli.cli.log.deep import deepen
 
-    return deepened(call, found)
+    return deepen(found, call)
 
 
 def _sides(call: Invocation, words: Sequence[str]) -> tuple[CommitSpec, CommitSpec]:

@@ -43,9 +43,9 @@ def show(
     entry = repository.commit_at(call.revision(before[0] if before else None))
     changes = [change for change in changes_in(repository, entry) if _is_meant(change, keys)]
     if deep:
-        from nessie_cli.cli.deep import deepened
+        from nessie_cli.cli.log.deep import deepen
 
-        changes = list(deepened(call, changes))
+        changes = list(deepen(changes, call))
     if call.wants_json:
         call.answer(log_entry_with_facts(entry) | {"diffs": list(encode_changes(changes))})
         return
