@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from nessie_cli.cli import gc_documents as gc
+from nessie_cli.cli.log.show import ShownCommit
 from nessie_cli.wire import documents as wire
 from nessie_cli.wire import shapes
 from nessie_cli.wire.shape import NotRequired, Shape
@@ -133,34 +134,6 @@ class Entries(wire.Page):
     entries: list[wire.Entry]
 
 
-class Tally(Shape):
-    """How many contents a commit created, updated, deleted and renamed."""
-
-    created: Count
-    updated: Count
-    deleted: Count
-    renamed: Count
-
-
-class Logged(wire.LogEntry):
-    """A commit; `changes` where `--stat` asked for them, `diffs` where `--patch` or `--name-status` did."""
-
-    changes: NotRequired[Tally]
-    diffs: NotRequired[list[wire.DiffEntry]]
-
-
-class Log(wire.Page):
-    """Commits, newest first."""
-
-    logEntries: list[Logged]
-
-
-class ShownCommit(wire.LogEntry):
-    """A commit, and each content before and after it."""
-
-    diffs: list[wire.DiffEntry]
-
-
 class Moment(wire.LogEntry):
     """A commit that changed a content: the key that the content had after it, what happened, the names of the fields that changed."""
 
@@ -176,14 +149,6 @@ class History(wire.Page):
     """The commits that changed one content, newest first."""
 
     history: list[Moment]
-
-
-class Diff(wire.Page):
-    """The keys whose contents differ."""
-
-    effectiveFromReference: shapes.Reference
-    effectiveToReference: shapes.Reference
-    diffs: list[wire.DiffEntry]
 
 
 # -- references ---------------------------------------------------------------------------------------------------------------------------
@@ -245,74 +210,6 @@ class Audited(wire.Listing):
     withFiles: Count
     files: Count
     findings: list[Finding]
-
-
-class _CommitCount(Shape):
-    commits: Count
-    first: Instant | None
-    last: Instant | None
-
-
-class _Churn(Shape):
-    created: Count
-    updated: Count
-    deleted: Count
-
-
-class AuthorCount(_CommitCount):
-    """The commits of an author; those that name none are their committer's."""
-
-    author: str
-
-
-class DayCount(_Churn):
-    """What happened on a day in UTC; `tables` and `contents` are how many there were in the end of it, namespaces not counted."""
-
-    day: str
-    commits: Count
-    tables: Count
-    contents: Count
-
-
-class KeyCount(_Churn):
-    """What became of a key; `type` is that of its newest content."""
-
-    key: Key
-    type: str
-    commits: Count
-    last: Instant | None
-
-
-class TableSize(Shape):
-    """How large a table is, as the summary of its snapshot says; null for what it does not tell."""
-
-    key: Key
-    rows: Count | None
-    files: Count | None
-    bytes: Count | None
-
-
-class TableSizes(Shape):
-    """All Iceberg tables together, and the largest ones; those with `unreadable` metadata files are in no sum."""
-
-    tables: Count
-    unreadable: Count
-    rows: Count
-    files: Count
-    bytes: Count
-    largest: list[TableSize]
-
-
-class Statistics(_CommitCount, _Churn):
-    """What a history comes to. `since` is the commit it begins behind, null for the empty history; `sizes` is null where it was not asked for."""
-
-    effectiveReference: shapes.Reference
-    since: Hash | None
-    keys: Count
-    authors: list[AuthorCount]
-    days: list[DayCount]
-    mostChanged: list[KeyCount]
-    sizes: TableSizes | None
 
 
 class Script(Shape):
@@ -381,9 +278,7 @@ ANSWERS: Mapping[str, Answer] = {
     "gc approve": _GC,
     "gc apply": Answer((gc.CollectorRun, gc.CollectorRehearsal)),
     "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
-    "log": Answer((Log,), Logged),
     "show": Answer((ShownCommit, ShownContent)),
-    "diff": Answer((Diff,), wire.DiffEntry),
     "branch": _REFERENCES,
     "tag": _REFERENCES,
     "merge": Answer((wire.Merge,)),
@@ -391,7 +286,6 @@ ANSWERS: Mapping[str, Answer] = {
     "cherry-pick": Answer((wire.Merge,)),
     "fsck": Answer((Checked,), wire.Problem),
     "audit": Answer((Audited,), Finding),
-    "stats": Answer((Statistics,)),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
 }

@@ -8,7 +8,6 @@ _ATOMIC = "nothing is ever half done here: a command with conflicts changes noth
 _MOVES = "`nessie branch -f BRANCH REV` moves a branch, `nessie undo` takes its last move back; `nessie reset` only empties the batch"
 _NO_REMOTE = "branches are where the store is; nothing is tracked or copied"
 _ONE_LOG = "`nessie log -n 1 --stat REV` and its like show one commit in these forms"
-_STAGED = "`nessie status` shows what is staged, `nessie status --json` all of it; `nessie diff A B` compares revisions"
 _SETTINGS = "`nessie config list` shows what is set, `nessie config set KEY VALUE` sets it"
 
 SAID: Mapping[str, Mapping[str, str]] = {
@@ -79,8 +78,6 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "--orphan": "a branch without history begins at the empty one: `nessie switch -c NAME 2e1cfa82b035c26cbbbdae632cea0705`",
     },
     "diff": {
-        "--cached": _STAGED,
-        "--staged": _STAGED,
         "--numstat": "--stat tells which fields differ, and counts",
         "--shortstat": "--stat tells which fields differ, and counts",
         "--word-diff": "what differs is told field by field anyway; --color always",

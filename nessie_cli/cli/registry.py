@@ -178,9 +178,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         STASH_COMMANDS,
         examples=("nessie stash", "nessie stash list", "nessie stash pop"),
     ),
-    "log": CommandEntry("log", "log", "Show the history, newest commit first.", HISTORY),
-    "show": CommandEntry("show", "show", "Show one commit: what is said about it, and each content before and after.", HISTORY),
-    "diff": CommandEntry("diff", "diff", "Show the contents that differ between two revisions, field by field.", HISTORY),
+    "log": CommandEntry("log.log", "", "Show the history, newest commit first.", HISTORY),
+    "show": CommandEntry("log.show", "", "Show a commit's metadata and changes.", HISTORY),
+    "diff": CommandEntry("log.diff", "", "Show the contents that differ between two revisions, field by field.", HISTORY),
     "branch": CommandEntry("branch", "branch", "List, create, delete, rename or assign branches.", REFERENCES),
     "tag": CommandEntry("tag", "tag", "List, create, delete, rename or assign tags.", REFERENCES),
     "merge": CommandEntry("merge", "merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
@@ -226,9 +226,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Check the files of every table and view: metadata, snapshot, manifest list, manifests, and that all ids agree.",
         CARE,
     ),
-    "stats": CommandEntry(
-        "stats", "stats", "Count the commits of each author, day and key, what was created and deleted, and how many tables there were.", CARE
-    ),
+    "stats": CommandEntry("log.stats", "", "Count commits by author, day and key, with contents created and deleted and tables per day.", CARE),
     "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
     "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
     "version": CommandEntry("help.version", "", "Print the versions of nessie, of Python and of the store's format.", CARE),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nessie_cli.model import ChangedKey, Content, ContentKey, DiffEntry
 from nessie_cli.render.spans import Line, Span
-from nessie_cli.wire.encode import encode_diff_entry, encode_key
 
 
 class ChangeKind(StrEnum):
@@ -62,6 +61,10 @@ class Change(NamedTuple):
     after: Content | None
     old_key: ContentKey | None = None
     inside: Inside | None = None
+
+    def touches(self, keys: Collection[ContentKey]) -> bool:
+        """Whether one of its keys is one of these or below one. Every change touches no keys at all."""
+        return not keys or any(touched.starts_with(key) for key in keys for touched in (self.key, self.old_key) if touched)
 
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
@@ -118,22 +121,3 @@ def count_line(changes: Iterable[Change]) -> Line:
 def _signed(changes: Iterable[Change]) -> list[Span]:
     counted = Counter(change.kind for change in changes)
     return [Span(f"{sign}{counted[kind]} ", kind.style) for kind, sign in _SIGNS.items() if counted[kind]]
-
-
-def encode_changes(changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
-    """Changes as the entries of a REST diff; the two of a rename name each other's key in `renamedTo` and `renamedFrom`."""
-    for change in changes:
-        if change.old_key is None:
-            yield encode_diff_entry(DiffEntry(change.key, change.before, change.after)) | _encode_inside(change.inside)
-        else:
-            yield encode_diff_entry(DiffEntry(change.old_key, change.before, None)) | {"renamedTo": encode_key(change.key)}
-            came = {"renamedFrom": encode_key(change.old_key)} | _encode_inside(change.inside)
-            yield encode_diff_entry(DiffEntry(change.key, None, change.after)) | came
-
-
-def _encode_inside(inside: Inside | None) -> dict[str, Any]:
-    """`metadata`: what the metadata files say; `metadataProblems`: why one could not be read. Neither where nobody looked."""
-    if inside is None:
-        return {}
-    facts = [{"what": fact.what, "name": fact.name or None, "from": fact.before, "to": fact.after} for fact in inside.facts]
-    return {"metadata": facts, "metadataProblems": list(inside.problems)}

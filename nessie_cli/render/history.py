@@ -5,7 +5,7 @@ The full log and the graph are for people; a plain log that nobody watches is on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
@@ -26,21 +26,20 @@ _NO_GRAPH = Drawn([], [], [], [])
 
 
 class LogForm(NamedTuple):
-    """How a log is shown: a line per commit, with the graph, with the number of changes, with the changed keys, with each change."""
+    """How a log is shown: a line per commit, the graph, the number of changes, the changed keys, each change.
+
+    `text` returns the text of a commit that a template shows instead of the usual lines.
+    """
 
     oneline: bool = False
     graph: bool = False
     stat: bool = False
     names: bool = False
     patch: bool = False
-
-    @property
-    def changes(self) -> bool:
-        """Whether what each commit changed has to be known."""
-        return self.stat or self.names or self.patch
+    text: Callable[[LogEntry], str] | None = None
 
 
-class Logged(NamedTuple):
+class LoggedCommit(NamedTuple):
     """A commit and, where asked for, what it changed. One that is not `shown` only leads the lines of a graph to its parent."""
 
     entry: LogEntry
@@ -76,9 +75,12 @@ class Names:
 NO_NAMES = Names()
 
 
-def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names = NO_NAMES) -> None:
-    """Write a log as it is read."""
-    if terminal.is_terminal or form.graph or form.names or form.patch:
+def print_log(commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names = NO_NAMES) -> None:
+    """Writes a log while it is read."""
+    if form.text is not None:
+        lines = _beside_graph(commits, form.text, _graph(terminal), terminal) if form.graph else (form.text(commit.entry) for commit in commits)
+        terminal.print_texts(lines)
+    elif terminal.is_terminal or form.graph or form.names or form.patch:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.oneline:
         columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
@@ -88,12 +90,12 @@ def print_log(commits: Iterable[Logged], form: LogForm, terminal: Terminal, name
         terminal.print_table(columns, (_record(commit, terminal)[: len(columns)] for commit in commits))
 
 
-def _record(commit: Logged, terminal: Terminal) -> tuple[str, ...]:
+def _record(commit: LoggedCommit, terminal: Terminal) -> tuple[str, ...]:
     meta = commit.entry.meta
     return commit.entry.hash, terminal.time(meta.commit_time), meta.author, meta.subject, _counts(commit)
 
 
-def _counts(commit: Logged) -> str:
+def _counts(commit: LoggedCommit) -> str:
     """The last cell of a record, which is there where it was asked for."""
     if commit.changes is None:
         return ""
@@ -114,7 +116,22 @@ def _graph(terminal: Terminal) -> Graph:
     return Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII)
 
 
-def _log_lines(commits: Iterable[Logged], form: LogForm, terminal: Terminal, names: Names) -> Iterator[Line]:
+def _beside_graph(commits: Iterable[LoggedCommit], text: Callable[[LogEntry], str], graph: Graph, terminal: Terminal) -> Iterator[str]:
+    """The text of each commit to the right of its graph."""
+    for commit in commits:
+        entry = commit.entry
+        if not commit.shown:
+            graph.skip(entry.hash, entry.meta.parents)
+            continue
+        drawn = graph.add(entry.hash, entry.meta.parents)
+        first, *others = text(entry).split("\n")
+        yield from map(terminal.painted, map(trimmed, drawn.above))
+        yield terminal.painted(drawn.own) + first
+        yield from map(terminal.painted, map(trimmed, drawn.below))
+        yield from (terminal.painted(drawn.beside if line else trimmed(drawn.beside)) + line for line in others)
+
+
+def _log_lines(commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names) -> Iterator[Line]:
     graph = _graph(terminal) if form.graph else None
     first = True
     for commit in commits:
@@ -146,7 +163,7 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
         yield trimmed(drawn.beside)
 
 
-def _one_line(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used: int) -> Line:
+def _one_line(commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int) -> Line:
     hash_ = Span(terminal.hash(commit.entry.hash), "hash")
     decoration = names.spans(commit.entry.hash)
     stat = [] if commit.changes is None or not form.stat else [Span(" "), *_count_line(commit.changes)]
@@ -157,7 +174,7 @@ def _one_line(commit: Logged, form: LogForm, terminal: Terminal, names: Names, u
     return [hash_, *decoration, Span(" "), Span(subject), *stat]
 
 
-def _full(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
+def _full(commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
     """The commit as git shows it, its changes below the message; `used` columns are taken by the graph."""
     yield from _heading(commit.entry, terminal, names, used)
     yield []
@@ -170,7 +187,7 @@ def _full(commit: Logged, form: LogForm, terminal: Terminal, names: Names, used:
         yield from _changes(commit, form, terminal, used=used)
 
 
-def _changes(commit: Logged, form: LogForm, terminal: Terminal, used: int) -> Iterator[Line]:
+def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int) -> Iterator[Line]:
     """The keys that a commit changed, or each change field by field."""
     if form.patch:
         yield from _patch(commit.changes or (), terminal, used)
@@ -216,7 +233,7 @@ def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Lin
 # -- one commit -------------------------------------------------------------------------------------------------------------------------
 
 
-def show_lines(commit: Logged, terminal: Terminal, names: Names = NO_NAMES) -> Iterator[Line]:
+def show_lines(commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES) -> Iterator[Line]:
     """One commit: everything that is said about it, then each content that it changed."""
     yield from _heading(commit.entry, terminal, names)
     yield from _details(commit.entry, terminal)

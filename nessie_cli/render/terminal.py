@@ -124,7 +124,7 @@ class Terminal:
 
     def print_line(self, *spans: Span | str) -> None:
         """One line."""
-        self.write(self._painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
+        self.write(self.painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
     def flush(self) -> None:
         """Hand over what was written so far, for output that takes long."""
@@ -137,7 +137,7 @@ class Terminal:
 
     def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:
         """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
-        self._write((self._painted(line) for line in lines), paged=paged)
+        self._write((self.painted(line) for line in lines), paged=paged)
 
     def print_table(self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False) -> None:
         """Rows under headings on a terminal; else one record per line with tabs between the cells."""
@@ -160,14 +160,14 @@ class Terminal:
             first = next(lines := self._table_lines(columns, iter(rows)), None)
             if first is not None:
                 yield from filter(None, [between])
-                yield self._painted([Span(title, "heading")])
+                yield self.painted([Span(title, "heading")])
                 yield first
                 yield from lines
                 between = " "
 
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
         """One record per line with tabs between its cells, on a terminal as well."""
-        self._write(("\t".join(self._painted([cell]) for cell in record) for record in records), paged=paged)
+        self._write(("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged)
 
     def print_texts(self, texts: Iterable[str]) -> None:
         """Texts that are ready: what they hold of stored data has been made visible already. They may be long, so they go through the pager."""
@@ -178,7 +178,8 @@ class Terminal:
         """What relative times are counted from."""
         return self._now or datetime.now(UTC)
 
-    def _painted(self, line: Line) -> str:
+    def painted(self, line: Line) -> str:
+        """Returns the text of a line, in colour if the stream takes it."""
         if not self.colored:
             return plain(line)
         return "".join(_paint(visible(span.text), span.style) for span in line)

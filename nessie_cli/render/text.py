@@ -19,6 +19,8 @@ _HIDDEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BYTE = 0x100
 _PLANE = 0x10000
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_STEP = 1000
 
 
 def visible(text: str) -> str:
@@ -39,6 +41,19 @@ def _escape(found: re.Match[str]) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Returns a number with its noun: `1 key`, `2,000 keys`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def human_size(number: int) -> str:
+    """Returns a number of bytes in a unit that people read.
+
+    >>> human_size(999), human_size(1_234_567)
+    ('999 bytes', '1.2 MB')
+    """
+    value, unit = float(number), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value /= _STEP
+        unit += 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else counted(number, "byte")
 
 
 def cells(text: str) -> int:

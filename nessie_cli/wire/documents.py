@@ -12,7 +12,6 @@ from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
     BareCommit,
     BareConflict,
-    BareDiffEntry,
     BareEntry,
     BareLogEntry,
     BareMerge,
@@ -64,21 +63,9 @@ class MetadataFact(Shape):
     """A difference between two metadata files: its kind, its name if there are several, its text on each side."""
 
     what: str
-    name: str | None
-    from_: str | None
-    to: str | None
-
-
-class DiffEntry(BareDiffEntry):
-    """A key whose content differs; the two entries of a rename name each other's key.
-
-    `metadata` compares the metadata files (`--deep`), `metadataProblems` says why one could not be read.
-    """
-
-    renamedTo: NotRequired[Key]
-    renamedFrom: NotRequired[Key]
-    metadata: NotRequired[list[MetadataFact]]
-    metadataProblems: NotRequired[list[str]]
+    name: str | None = of(lambda fact: fact.name or None)
+    from_: str | None = of("before")
+    to: str | None = of("after")
 
 
 class ReflogEntry(Shape):

@@ -97,13 +97,18 @@ def _statements(attribute: Attribute, names: dict[str, Any]) -> list[str]:
     name, found = attribute.name, _source(attribute, names)
     if not attribute.optional:
         return [f" body[{name!r}] = {_expression(attribute.type, found, names)}"]
-    test = "" if get_origin(attribute.type) in (list, dict) else " is not None"
-    encoded = _expression(attribute.type, "found", names)
+    # A list that may be null is left out if it is null, and any other list if it is empty.
+    kind, nullable = without_null(attribute.type)
+    test = "" if get_origin(kind) in (list, dict) and not nullable else " is not None"
+    encoded = _expression(kind, "found", names, late=True)
     return [f" found = {found}", f" if found{test}:", f"  body[{name!r}] = {encoded}"]
 
 
-def _expression(kind: Any, found: str, names: dict[str, Any]) -> str:
-    """The source text of a value of a type, encoded; `found` is the source text of the value."""
+def _expression(kind: Any, found: str, names: dict[str, Any], *, late: bool = False) -> str:
+    """The source text of a value of a type, encoded; `found` is the source text of the value.
+
+    The encoder of the type is made at once, or `late`, for the first value.
+    """
     if fixed := constant(kind):
         return repr(fixed[0])
     kind, nullable = without_null(kind)
@@ -112,20 +117,29 @@ def _expression(kind: Any, found: str, names: dict[str, Any]) -> str:
         test = "" if get_origin(kind) is list else " is not None"
         return f"({encoded} if (one := {found}){test} else None)"
     if get_origin(kind) is list:
-        item = _expression(get_args(kind)[0], "item", names)
+        item = _expression(get_args(kind)[0], "item", names, late=late)
         return f"list({found})" if item == "item" else f"[{item} for item in {found}]"
     if get_origin(kind) is dict:
         item = _expression(get_args(kind)[1], "item", names)
         return f"{{name: {item} for name, item in {found}.items()}}"
-    function = _function(kind)
+    function = _function(kind, late=late)
     return found if function is None else f"{_named(function, names)}({found})"
 
 
-def _function(kind: Any) -> Callable[[Any], Any] | None:
+def _function(kind: Any, *, late: bool) -> Callable[[Any], Any] | None:
     """The function that encodes values of a type; None if they are JSON already."""
     if kind in ENCODERS or alternatives(kind) or is_shape(kind):
-        return encoder(kind)
+        return _late(kind) if late else encoder(kind)
     return str if get_origin(kind) is Literal else None
+
+
+def _late(shape: Any) -> Callable[[Any], Any]:
+    """The encoder of a shape, made when the first value is encoded."""
+
+    def encode_late(value: Any) -> Any:
+        return encoder(shape)(value)
+
+    return encode_late
 
 
 def _named(value: Any, names: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ the fields: a field `last_change: CommitMeta` is the attribute `lastChange` in t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from enum import Enum
 from types import NoneType, UnionType
@@ -32,7 +32,6 @@ SHAPES: Mapping[Any, Any] = {
     model.CommitResult: documents.Committed,
     model.Content: shapes.Content,
     model.ContentKey: shapes.Key,
-    model.DiffEntry: documents.DiffEntry,
     model.Entry: documents.Entry,
     model.LogEntry: documents.LogEntry,
     model.MaintenanceReport: documents.Maintenance,
@@ -46,9 +45,11 @@ SHAPES: Mapping[Any, Any] = {
 ENCODERS[documents.Merge] = merge_with_facts
 
 
-@dataclass(frozen=True)
 class Record(Shape):
-    """The base class of records. Modules that define records do not postpone annotations."""
+    """The base class of records, which are frozen dataclasses.
+
+    Modules that define records do not postpone annotations.
+    """
 
     listing: ClassVar[str | None] = None
     """The field that `--jsonl` prints one line each of; None for a record that is printed on one line."""
@@ -57,7 +58,7 @@ class Record(Shape):
     def attributes(cls) -> Iterator[Attribute]:
         """Yields the attributes of the JSON object, in the order of the fields."""
         hints = _hints(cls)
-        for field in fields(cls):
+        for field in fields(cls):  # type: ignore[arg-type]
             yield from _attributes(field.name, hints[field.name])
 
 

@@ -135,12 +135,12 @@ def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
         (["nowhere"], 4, "nowhere"),
         (["mian"], 4, "Did you mean 'main'?"),
         (["main", "extra"], 2, "'extra' is one word too many"),
-        (["--grep", "("], 2, "--grep '(': is no regular expression"),
+        (["--grep", "("], 2, "--grep '(': is not a regular expression"),
         (["--since", "soon"], 2, "soon"),
         (["--graph", "--reverse"], 2, "exclude each other"),
         ([""], 2, "empty word"),
         (["--since", ""], 2, "empty word"),
-        (["--all", "main"], 2, "--all takes no revision"),
+        (["--all", "main"], 2, "it takes no revision"),
         (["-n", "-1"], 2, "-1"),
         (["--", "a..b"], 2, "empty"),
         (["main@xyz"], 2, "xyz"),
@@ -190,7 +190,7 @@ def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_ra
     assert nessie("log", "-n", "1", "--format", "%x09\x1b%an").out == "\t\x1b\\x1b[31mEve\\t\n"
 
 
-@pytest.mark.parametrize("words", [["%q"], ["%"], ["%xzz"], ["%s", "--graph"], ["%s", "--json"], ["%s", "-p"]])
+@pytest.mark.parametrize("words", [["%q"], ["%"], ["%xzz"], ["%s", "--stat"], ["%s", "--deep"], ["%s", "--json"], ["%s", "-p"]])
 def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)
     assert (ran.code, "--format" in ran.err) == (2, True)

@@ -13,7 +13,7 @@ import pytest
 
 from nessie_cli import errors
 from nessie_cli.cli.failures import EXIT_CODES
-from nessie_cli.cli.pages import page_names, page_source
+from nessie_cli.cli.help.pages import page_names, page_source
 from nessie_cli.model import ConflictType
 from nessie_cli.render.manual import manual_lines
 from nessie_cli.render.spans import plain

@@ -2,7 +2,7 @@ import pytest
 
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference, ReferenceType
 from nessie_cli.render.changes import Change, ChangeKind
-from nessie_cli.render.history import LogForm, Logged, Names, print_log, show_lines
+from nessie_cli.render.history import LogForm, LoggedCommit, Names, print_log, show_lines
 from nessie_cli.render.text import cells
 
 LONG = "日本語 " * 40
@@ -13,7 +13,7 @@ EVA = "Eva Long <eva@example.org>"
 def commits(entry):
     """A merge of a branch of one commit, newest first."""
     first = entry(9, "first\n\nwith a body")
-    return [Logged(c) for c in (entry(1, LONG, 2, 3), entry(2, "on main", 9, author=EVA), entry(3, "on feature", 9), first)]
+    return [LoggedCommit(c) for c in (entry(1, LONG, 2, 3), entry(2, "on main", 9, author=EVA), entry(3, "on feature", 9), first)]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_graph_in_a_pipe_has_whole_hashes(pipe, commits) -> None:
 
 def test_commits_left_out_by_a_filter_only_lead_the_lines(screen, entry) -> None:
     shown = screen()
-    found = [Logged(entry(1, "c", 2)), Logged(entry(2, "b", 3), shown=False), Logged(entry(3, "a"))]
+    found = [LoggedCommit(entry(1, "c", 2)), LoggedCommit(entry(2, "b", 3), shown=False), LoggedCommit(entry(3, "a"))]
     print_log(found, LogForm(oneline=True, graph=True), shown.terminal)
     assert shown.lines == ["● 00010001 c", "● 00030003 a"]
 
@@ -117,7 +117,7 @@ def test_commits_left_out_by_a_filter_only_lead_the_lines(screen, entry) -> None
 def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
     kinds = [ChangeKind.CREATED, ChangeKind.CREATED, ChangeKind.UPDATED, ChangeKind.RENAMED, ChangeKind.DELETED]
     changes = [Change(kind, ContentKey((f"k{n}",)), None, None) for n, kind in enumerate(kinds)]
-    commits = [Logged(entry(1, "many"), changes), Logged(entry(2, "none"), [])]
+    commits = [LoggedCommit(entry(1, "many"), changes), LoggedCommit(entry(2, "none"), [])]
     shown = screen()
     print_log(commits, LogForm(oneline=True, stat=True), shown.terminal)
     print_log(commits, LogForm(stat=True), pipe.terminal)
@@ -126,7 +126,7 @@ def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
 
 
 def test_stored_control_characters_are_shown_escaped(screen, pipe, entry) -> None:
-    commits = [Logged(entry(1, "bell\x07\ttab\n\x1b[2Jbody", author="x\x1b]0;title\x07"))]
+    commits = [LoggedCommit(entry(1, "bell\x07\ttab\n\x1b[2Jbody", author="x\x1b]0;title\x07"))]
     for form in (LogForm(), LogForm(oneline=True), LogForm(graph=True)):
         for where in (screen(), pipe):
             print_log(commits, form, where.terminal)
@@ -147,7 +147,7 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
         Change(ChangeKind.DELETED, key, table("x", 1), None),
     ]
     shown = screen(120)
-    shown.terminal.print_lines(show_lines(Logged(commit, changes), shown.terminal))
+    shown.terminal.print_lines(show_lines(LoggedCommit(commit, changes), shown.terminal))
     assert shown.lines[2:] == [
         "Date:   5 minutes ago",
         "Parent: 00060006",
@@ -174,6 +174,6 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
 
 def test_the_first_commit_has_the_empty_history_as_parent(screen, entry) -> None:
     shown = screen()
-    shown.terminal.print_lines(show_lines(Logged(entry(1, "first"), []), shown.terminal))
+    shown.terminal.print_lines(show_lines(LoggedCommit(entry(1, "first"), []), shown.terminal))
     assert f"Parent: {NO_ANCESTOR[:8]}" in shown.lines
     assert shown.lines[-1] == "no content changed"

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.output import Output
 
 
-@dataclass(frozen=True)
 class Result(Record):
-    """The base class of results: frozen dataclasses whose fields are the attributes of the JSON.
+    """The base class of results, which are frozen dataclasses whose fields are the attributes of the JSON.
 
     A long listing is a field with an iterator, named by `listing`. It is read while it is printed.
     """
@@ -52,6 +51,6 @@ def print_json(result: Result, output: "Output") -> None:
     listed = next(one for one in attributes(kind) if one.source == kind.listing)
     item = get_args(listed.type)[0]
     records = getattr(result, kind.listing)
-    others = encode(kind, replace(result, **{kind.listing: ()}))
+    others = encode(kind, replace(result, **{kind.listing: ()}))  # type: ignore[type-var]
     del others[listed.name]
     output.print_listing(listed.name, map(encoder(item), records), **others)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.pages import page_names, page_source
+from nessie_cli.cli.help.pages import page_names, page_source
 from nessie_cli.errors import InvalidInput
 
 EXAMPLES = ("nessie help", "nessie help merge", "nessie help content put", "nessie help revisions", "nessie help log --no-pager")

@@ -10,8 +10,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
 from nessie_cli.model import MaintenanceReport
 from nessie_cli.model.durations import parse_duration
-from nessie_cli.render.stats import human_size
-from nessie_cli.render.text import counted
+from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.record import INLINE
 
 EXAMPLES = (

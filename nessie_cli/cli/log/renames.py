@@ -1,4 +1,4 @@
-"""The changes between two states, however many there are: renames are found without keeping every content."""
+"""The changes between two states, however many: renames are found without keeping every content."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from nessie_cli.model import Content, ContentKey, DiffEntry
 from nessie_cli.render.changes import Change, ChangeKind, changes_of
 
 FEW = 10_000
-"""So many differences, or fewer, are kept and read once."""
+"""The largest number of differences that are kept, and so read only once."""
 
 Read = Callable[[], Iterator[DiffEntry]]
 """Reads all differences from the beginning."""
 
 
-def each_change(read: Read, content_before: Callable[[ContentKey], Content | None]) -> Iterator[Change]:
-    """What `changes_of` gives, as it is read.
+def changes_between(read: Read, content_before: Callable[[ContentKey], Content | None]) -> Iterator[Change]:
+    """Yields the same changes as `changes_of`, while the differences are read.
 
-    What comes before the first creation or deletion is told at once: it can be no part of a rename. More than a few differences from there on
-    are read up to four times; the memory that takes grows with the smaller of the numbers of creations and deletions.
+    Updates before the first creation or deletion are yielded at once: they are not part of a rename. If more
+    than a few differences follow, they are read up to four times, and the memory grows with the smaller of the
+    numbers of creations and deletions.
     """
-    told = 0
+    count = 0
     entries = read()
     first: list[DiffEntry] = []
     for entry in entries:
@@ -30,14 +31,14 @@ def each_change(read: Read, content_before: Callable[[ContentKey], Content | Non
         if kind is not ChangeKind.UPDATED:
             first.append(entry)
             break
-        told += 1
+        count += 1
         yield Change(kind, entry.key, entry.before, entry.after)
     first += islice(entries, FEW - 1)
     if len(first) < FEW:
         yield from changes_of(first)
         return
     old_keys = _renamed(read)
-    for entry in islice(read(), told, None):
+    for entry in islice(read(), count, None):
         kind, content_id = _side(entry)
         old_key = old_keys.get(content_id)
         if old_key is None or kind is ChangeKind.UPDATED:
@@ -47,7 +48,7 @@ def each_change(read: Read, content_before: Callable[[ContentKey], Content | Non
 
 
 def _renamed(read: Read) -> dict[str, ContentKey]:
-    """The content ids that left one key for another, each with the key that it left."""
+    """The old key of each content id that moved from one key to another."""
     counted = Counter(_side(entry)[0] for entry in read())
     if not counted[ChangeKind.CREATED] or not counted[ChangeKind.DELETED]:
         return {}

@@ -1,4 +1,4 @@
-"""Where the manual pages are: beside the package in a checkout, inside of it when it is installed."""
+"""The files of the manual pages: beside the package in a checkout, inside it if it is installed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _FOLDERS = (_PACKAGE / "man", _PACKAGE.parent / "man")
 
 
 def page_names() -> list[str]:
-    """The names of all pages, `nessie-log` and its like."""
+    """Returns the names of all pages, such as `nessie-log`."""
     return sorted({file.stem for folder in _FOLDERS for file in folder.glob("man*/nessie*.*")})
 
 
 def page_source(name: str) -> str | None:
-    """The file of a page, through other names to the page itself; None where there is none."""
+    """Returns the source of a page, or None if there is no such page. Aliases are followed."""
     file = next((file for folder in _FOLDERS for file in folder.glob(f"man*/{name}.?")), None)
     source = file.read_text(encoding="utf-8") if file else None
     if source is None or not source.startswith(".so "):

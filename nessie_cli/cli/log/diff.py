@@ -1,0 +1,178 @@
+"""`nessie diff`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
+from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.cli.log.renames import changes_between
+from nessie_cli.cli.words import split_keys
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, KeyRange, Reference
+from nessie_cli.model import DiffEntry as Difference
+from nessie_cli.render.changes import Change, changes_of
+from nessie_cli.render.diffs import print_diff, print_name_status, print_names, print_summary
+from nessie_cli.render.terminal import Terminal
+from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.wire.record import NOT_JSON, OPTIONAL
+
+EXAMPLES = (
+    "nessie diff main feature",
+    "nessie diff main...feature --stat",
+    "nessie diff --staged",
+    "nessie diff main feature --deep -- db.sales.orders",
+    "nessie diff v1 --name-status -- db.sales",
+    "nessie diff main feature --name-only",
+    "nessie diff main feature --exit-code --json",
+)
+USAGE = "nessie diff A [B] [-- PREFIX...]"
+DIFFERENCES_FOUND = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show the contents that differ between two revisions, field by field.
+
+    A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged batch with
+    the head of its branch. When stdout is not a terminal, a line is: change, key, field, before, after. As in
+    git, -q prints nothing and implies --exit-code, unless --json is given.
+    """
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="A [B] [-- PREFIX...]", help="Compare A with B (default: HEAD), at and below each PREFIX."),
+    ] = None
+    staged: Annotated[
+        bool,
+        typer.Option("--staged", "--cached", help="Show what is staged: the changes that `nessie commit` would make."),
+    ] = False
+    stat: Annotated[bool, typer.Option("--stat", help="Show only the names of the fields that differ.")] = False
+    name_status: Annotated[
+        bool,
+        typer.Option("--name-status", help="Show only keys: A created, M updated, D deleted, R renamed."),
+    ] = False
+    name_only: Annotated[bool, typer.Option("--name-only", help="Show only keys, the new one of a rename.")] = False
+    deep: DeepOption = False
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="Exit with 1 if there are differences; with -q print nothing."),
+    ] = False
+
+    @property
+    def print_changes(self) -> Callable[[Iterable[Change], Terminal], None]:
+        """The function that prints the changes in the form that is asked for."""
+        if self.name_only:
+            return print_names
+        return print_name_status if self.name_status else print_summary if self.stat else print_diff
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff(Page):
+    """The keys whose contents differ.
+
+    `staged` is true if they are those of the staged batch; both references are then the branch of the batch.
+    """
+
+    listing = "diffs"
+    effective_from_reference: Reference
+    effective_to_reference: Reference
+    staged: Annotated[bool | None, OPTIONAL] = None
+    diffs: Iterator[DiffEntry]
+    changes: Annotated[Iterable[Change], NOT_JSON]
+    options: Annotated[Options, NOT_JSON]
+    fails: Annotated[bool, NOT_JSON]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if there are differences and `--exit-code` is given."""
+        return DIFFERENCES_FOUND if self.fails else 0
+
+
+def run(options: Options, app: Invocation) -> Diff:
+    """Finds the differences. They are read while they are printed."""
+    if options.deep and (options.stat or options.name_status or options.name_only):
+        raise InvalidInput("--deep compares field by field; leave --stat, --name-status and --name-only out")
+    words, prefixes = split_keys(app, options.words or [], 2, USAGE)
+    if options.staged:
+        before, after, changes = _staged(words, prefixes, app)
+    else:
+        before, after = (app.repository().resolve(side) for side in _sides(words, app))
+        changes = _between(before.hash, after.hash, prefixes, app)
+    if options.deep:
+        from nessie_cli.cli.log.deep import deepen
+
+        changes = deepen(changes, app)
+    first = list(islice(changes, 1))
+    quiet = app.options.quiet and not app.output.is_json
+    changes = iter(()) if quiet else chain(first, changes)
+    return Diff(
+        effective_from_reference=before,
+        effective_to_reference=after,
+        staged=True if options.staged else None,
+        diffs=diff_entries(changes),
+        changes=changes,
+        options=options,
+        fails=bool(first) and (options.exit_code or quiet),
+    )
+
+
+def show(result: Diff, output: Output) -> None:
+    """Prints the changes in the form that the options ask for."""
+    result.options.print_changes(result.changes, output.out)
+
+
+def _sides(words: Sequence[str], app: Invocation) -> tuple[CommitSpec, CommitSpec]:
+    """The revisions to compare."""
+    if not words:
+        raise InvalidInput(f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows what is staged")
+    if len(words) > 1:
+        return app.revision(words[0]), app.revision(words[1])
+    meant = app.revision_range(words[0])
+    if isinstance(meant, CommitSpec):
+        return meant, app.revision(None)
+    if meant.symmetric:
+        return CommitSpec(None, app.repository().merge_base(meant.start, meant.end)), meant.end
+    return meant.start, meant.end
+
+
+def _between(before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation) -> Iterator[Change]:
+    """The changes between two commits at or below some keys."""
+    repository = app.repository()
+    start, end = CommitSpec(None, before), CommitSpec(None, after)
+    ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
+
+    def read() -> Iterator[Difference]:
+        return (entry for keys in ranges for entry in repository.diff(start, end, keys))
+
+    def content_before(key: ContentKey) -> Content | None:
+        return repository.contents(start, [key]).get(key)
+
+    return changes_between(read, content_before)
+
+
+def _staged(words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation) -> tuple[Reference, Reference, Iterator[Change]]:
+    """The branch of the staged batch, twice, and the changes of the batch at or below some keys."""
+    from nessie_cli.cli.log.staged import staged_differences
+
+    if words:
+        raise InvalidInput(f"--staged compares with the head of the branch, so it takes no revision ({words[0]!r})")
+    branch, differences = staged_differences(app)
+    found = (entry for entry in differences if not prefixes or any(entry.key.starts_with(prefix) for prefix in prefixes))
+    return branch, branch, iter(changes_of(found))
+
+
+def _outermost(prefixes: Iterable[ContentKey]) -> list[ContentKey]:
+    """The prefixes in order, without those below another one."""
+    found: list[ContentKey] = []
+    for prefix in sorted(set(prefixes)):
+        if not any(prefix.starts_with(outer) for outer in found):
+            found.append(prefix)
+    return found

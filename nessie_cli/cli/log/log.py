@@ -1,0 +1,197 @@
+"""`nessie log`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.log.changes import changed_keys_in, changes_in
+from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
+from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.cli.log.selection import SelectionOptions, select
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import LogEntry
+from nessie_cli.render.changes import Change, tally
+from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
+from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
+from nessie_cli.wire.shapes import Count
+
+EXAMPLES = (
+    "nessie log -n 5 --oneline",
+    "nessie log --graph --all --format '%h %an %s'",
+    "nessie log main..feature --stat",
+    "nessie log --format '%h %ar %an%x09%s' -n 3",
+    "nessie log --since '2 days ago' --author etl -- db.sales",
+    "nessie log --deep -n 1 -- db.sales.orders",
+    "nessie log --filter \"commit.message.startsWith('load') && commit.author != ''\"",
+)
+ONELINE = "oneline"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(SelectionOptions):
+    """Show the history, newest commit first.
+
+    Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a text with git's
+    placeholders, such as '%h %an %s'; nessie-format(7) lists them. When stdout is not a terminal, a line is:
+    hash, time, author, subject.
+    """
+
+    oneline: Annotated[bool, typer.Option("--oneline", help="Show one line per commit.")] = False
+    graph: Annotated[bool, typer.Option("--graph", help="Draw the commit graph.")] = False
+    stat: Annotated[
+        bool,
+        typer.Option("--stat", help="Count what each commit created (+), updated (~), deleted (-) and renamed (>)."),
+    ] = False
+    name_status: Annotated[
+        bool,
+        typer.Option("--name-status", help="Show the keys of each commit: A created, M updated, D deleted, R renamed."),
+    ] = False
+    patch: Annotated[bool, typer.Option("-p", "--patch", help="Show the changes of each commit, field by field.")] = False
+    deep: DeepOption = False
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", "--pretty", metavar="TEMPLATE", help="Format each commit using git-style placeholders."),
+    ] = None
+    reverse: Annotated[bool, typer.Option("--reverse", help="Show the oldest commit first.")] = False
+
+    @property
+    def compares(self) -> bool:
+        """Whether changes are shown field by field."""
+        return self.patch or self.deep
+
+    @property
+    def template(self) -> str | None:
+        """The template of `--format`, if it is not the name of a form."""
+        return None if self.format_ == ONELINE else self.format_
+
+
+@dataclass(frozen=True)
+class Tally(Record):
+    """How many contents a commit created, updated, deleted and renamed."""
+
+    created: Annotated[int, Count]
+    updated: Annotated[int, Count]
+    deleted: Annotated[int, Count]
+    renamed: Annotated[int, Count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logged(Record):
+    """A commit; `changes` if `--stat` asks for them, `diffs` if `--patch`, `--deep` or `--name-status` does."""
+
+    entry: Annotated[LogEntry, INLINE]
+    changes: Annotated[Tally | None, OPTIONAL] = None
+    diffs: Annotated[list[DiffEntry] | None, OPTIONAL] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Page):
+    """Commits, newest first."""
+
+    listing = "log_entries"
+    log_entries: Iterator[Logged]
+    commits: Annotated[Iterable[LoggedCommit], NOT_JSON]
+    form: Annotated[LogForm, NOT_JSON]
+    names: Annotated[Names, NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> Log:
+    """Selects the commits. They are read, and compared with their parents, while they are printed."""
+    _check(options, app)
+    selection = select(options, app, graph=options.graph)
+    names = _names(options, app)
+    form = _form(options, names, app)
+    keeps_unselected = options.graph and not app.output.is_json
+    entries: Iterable[tuple[LogEntry, bool]] = (one for one in selection.entries if one[1] or keeps_unselected)
+    has_more = False
+    if options.reverse:
+        entries = reversed(list(entries))
+    if options.limit is not None and app.options.json:
+        # `hasMore` comes before the commits, so they are read first.
+        entries = list(entries)
+        has_more = next(selection.rest, selection) is not selection
+    # An error at the first commit is an error of its own, not the end of a listing.
+    found = iter(entries)
+    entries = chain(list(islice(found, 1)), found)
+    commits = _with_changes(options, entries, app)
+    logged = (_logged(options, commit) for commit in commits)
+    return Log(log_entries=logged, has_more=has_more, commits=commits, form=form, names=names)
+
+
+def show(result: Log, output: Output) -> None:
+    """Prints the commits in the form that the options ask for."""
+    print_log(result.commits, result.form, output.out, result.names)
+
+
+def _check(options: Options, app: Invocation) -> None:
+    """Raises `InvalidInput` for options that exclude each other."""
+    if options.graph and options.reverse:
+        raise InvalidInput("--graph and --reverse exclude each other")
+    if options.format_ is None:
+        return
+    others = {"--json": app.output.is_json, "--stat": options.stat, "--name-status": options.name_status, "-p": options.patch, "--deep": options.deep}
+    if given := next((name for name, is_given in others.items() if is_given), None):
+        raise InvalidInput(f"--format and {given} exclude each other: the template says all that is shown of a commit")
+
+
+def _names(options: Options, app: Invocation) -> Names:
+    """The references at each commit, if they are shown.
+
+    In a pipe only a template shows them: other programs ask for the references themselves.
+    """
+    from_template = options.template is not None and "%d" in options.template.lower()
+    on_terminal = options.template is None and not app.output.is_json and app.output.out.is_terminal
+    return Names(app.repository().references(), app.head.name) if from_template or on_terminal else NO_NAMES
+
+
+def _form(options: Options, names: Names, app: Invocation) -> LogForm:
+    text = None
+    if options.template is not None:
+        from nessie_cli.render.templates import Template
+
+        template = Template(options.template)
+
+        def text(entry: LogEntry) -> str:
+            return template.filled(entry, names, app.now)
+
+    return LogForm(
+        oneline=options.oneline or options.format_ == ONELINE,
+        graph=options.graph,
+        stat=options.stat,
+        names=options.name_status,
+        patch=options.compares,
+        text=text,
+    )
+
+
+def _with_changes(options: Options, entries: Iterable[tuple[LogEntry, bool]], app: Invocation) -> Iterator[LoggedCommit]:
+    """The commits, each with the changes that the options ask for."""
+    repository = app.repository()
+    needs_contents = options.compares or (options.name_status and app.output.is_json)
+    for entry, selected in entries:
+        changes: list[Change] | None = None
+        if selected and needs_contents:
+            changes = changes_in(repository, entry)
+        elif selected and (options.stat or options.name_status):
+            changes = changed_keys_in(repository, entry)
+        if changes and options.deep:
+            from nessie_cli.cli.log.deep import deepen
+
+            changes = list(deepen(changes, app))
+        yield LoggedCommit(entry, changes, selected)
+
+
+def _logged(options: Options, commit: LoggedCommit) -> Logged:
+    """A commit as JSON shows it."""
+    changes = commit.changes or ()
+    return Logged(
+        entry=commit.entry,
+        changes=Tally(**tally(changes)) if options.stat else None,
+        diffs=list(diff_entries(changes)) if options.compares or options.name_status else None,
+    )

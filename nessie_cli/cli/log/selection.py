@@ -1,0 +1,174 @@
+"""The commits that a log shows: the options that select them, and the walk that finds them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import refuse_empty, split_keys
+from nessie_cli.commitspec import CommitRange, CommitSpec, parse_time
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk, tests_of
+
+USAGE = "nessie log [REV|RANGE] [-- KEY...]"
+Test = Callable[[LogEntry], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionOptions:
+    """The options that select commits."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[REV|RANGE] [-- KEY...]", help="The commits to start at, and the keys they changed."),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option("-n", "--max-count", "--number", metavar="N", min=0, help="Show at most N commits."),
+    ] = None
+    skip: Annotated[
+        int,
+        typer.Option("--skip", metavar="N", min=0, help="Skip the first N commits.", show_default=False),
+    ] = 0
+    all_: Annotated[bool, typer.Option("--all", help="Show the commits of every branch and tag.")] = False
+    since: Annotated[
+        str | None,
+        typer.Option("--since", "--after", metavar="T", help="Show commits made at this time or later."),
+    ] = None
+    until: Annotated[
+        str | None,
+        typer.Option("--until", "--before", metavar="T", help="Show commits made at this time or earlier."),
+    ] = None
+    author: Annotated[
+        list[str] | None,
+        typer.Option("--author", metavar="P", help="Show commits whose author matches this regular expression; repeatable."),
+    ] = None
+    committer: Annotated[
+        list[str] | None,
+        typer.Option("--committer", metavar="P", help="Show commits whose committer matches this regular expression; repeatable."),
+    ] = None
+    grep: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="Show commits whose message matches this regular expression."),
+    ] = None
+    ignore_case: Annotated[
+        bool,
+        typer.Option("-i", "--ignore-case", help="Ignore case in these regular expressions."),
+    ] = False
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="CEL", help="Show commits for which this expression is true; see nessie-filters(7)."),
+    ] = None
+    merges: Annotated[
+        bool | None,
+        typer.Option("--merges/--no-merges", help="Show only merges, or no merges.", show_default=False),
+    ] = None
+    first_parent: Annotated[bool, typer.Option("--first-parent", help="Follow only first parents.")] = False
+    extended: Annotated[
+        bool,
+        typer.Option("-x", "--extended", help="Include the operations of each commit in the JSON."),
+    ] = False
+    revision: Annotated[str | None, typer.Option("-r", "--revision-range", metavar="REV|RANGE", hidden=True)] = None
+
+
+class Selection(NamedTuple):
+    """The selected commits.
+
+    `entries` yields each commit that was read, and whether it is selected. It ends with the last selected
+    commit. `rest` yields the commits behind it, with None for those that the repository filtered out.
+    """
+
+    entries: Iterator[tuple[LogEntry, bool]]
+    rest: Iterator[LogEntry | None]
+    keys: Sequence[ContentKey]
+
+
+def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Selection:
+    """Returns the selected commits, newest first, read while they are consumed.
+
+    A graph needs all commits: its lines lead through those that are not selected. Raises `InvalidInput` for
+    options that exclude each other or have no meaning.
+    """
+    for name in ("since", "until", "grep", "filter_", "author", "committer"):
+        given = getattr(options, name)
+        refuse_empty(f"--{name.rstrip('_')} needs a value", *(given if isinstance(given, list) else [given]))
+    words = [*([options.revision] if options.revision else []), *(options.words or [])]
+    revisions, keys = split_keys(app, words, 1, USAGE)
+    if options.all_ and revisions:
+        raise InvalidInput("--all starts at every branch and tag, so it takes no revision")
+    wanted = _log_filter(options, keys, app)
+    tests: list[Test] = []
+    skip = 0
+    if options.filter_:
+        from nessie_cli.cli.filters import by_filter
+
+        # The expression is tested here, so commits are skipped here as well.
+        tests, skip = [by_filter("log", options.filter_)], options.skip
+    operations = options.extended or (options.filter_ is not None and "operations" in options.filter_)
+    if graph and wanted != ALL_COMMITS:
+        tests, skip = [*tests_of(wanted), *tests], options.skip
+        wanted = LogFilter(since=wanted.since)
+        operations = operations or bool(keys)
+    else:
+        operations = operations or (bool(keys) and app.output.is_json)
+    meant = None if options.all_ else app.revision_range(revisions[0] if revisions else None)
+    walk = walk_of(meant, first_parent=options.first_parent)
+    found = app.repository().filtered_log(walk, wanted, operations=operations)
+    return Selection(_selected(found, tests, options.limit, skip), found, keys)
+
+
+def walk_of(meant: CommitRange | CommitSpec | None, *, first_parent: bool = False) -> Walk:
+    """Returns the walk over a range or the history of a revision; None means all branches and tags."""
+    if isinstance(meant, CommitRange):
+        return Walk(meant.end, meant.start, symmetric=meant.symmetric, first_parent=first_parent)
+    return Walk(meant, first_parent=first_parent)
+
+
+def _log_filter(options: SelectionOptions, keys: Sequence[ContentKey], app: Invocation) -> LogFilter:
+    """The conditions that the repository tests."""
+    since, until = (parse_time(text, app.now) if text else None for text in (options.since, options.until))
+
+    def patterns(option: str, texts: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
+        return tuple(_pattern(option, text, ignore_case=options.ignore_case) for text in texts or ())
+
+    grep = patterns("--grep", [options.grep] if options.grep else None)
+    return LogFilter(
+        patterns("--author", options.author),
+        patterns("--committer", options.committer),
+        grep[0] if grep else None,
+        since,
+        until,
+        options.merges,
+        tuple(keys),
+        0 if options.filter_ else options.skip,
+    )
+
+
+def _pattern(option: str, text: str, *, ignore_case: bool) -> re.Pattern[str]:
+    try:
+        return re.compile(text, re.IGNORECASE if ignore_case else 0)
+    except re.error as error:
+        raise InvalidInput(f"{option} {text!r}: is not a regular expression: {error}") from None
+
+
+def _selected(entries: Iterable[LogEntry | None], tests: Sequence[Test], limit: int | None, skip: int) -> Iterator[tuple[LogEntry, bool]]:
+    """Yields each entry, and whether it passes every test and is not among the first `skip` that do.
+
+    Ends with the last of at most `limit` selected entries.
+    """
+    left = limit
+    for entry in entries if limit != 0 else ():
+        if entry is None:
+            continue
+        passed = all(test(entry) for test in tests)
+        selected = passed and skip == 0
+        skip -= passed and not selected
+        yield entry, selected
+        if selected and left is not None:
+            left -= 1
+            if not left:
+                return

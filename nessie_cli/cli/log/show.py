@@ -1,0 +1,78 @@
+"""`nessie show`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.content_showing import show_content
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.log.changes import changes_in
+from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
+from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.cli.words import split_content, split_keys
+from nessie_cli.model import LogEntry
+from nessie_cli.render.changes import Change
+from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
+from nessie_cli.wire.record import INLINE, NOT_JSON
+
+EXAMPLES = (
+    "nessie show",
+    "nessie show main~2",
+    "nessie show 8f31c0de -- db.sales.orders",
+    "nessie show v1 --deep --json",
+    "nessie show v1:db.orders",
+)
+USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show a commit's metadata and changes.
+
+    A key stands for itself and all keys below it. REV:KEY shows one content, as `nessie content show KEY --at
+    REV` does.
+    """
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[REV] [-- KEY...]", help="The commit, and the keys to show."),
+    ] = None
+    deep: DeepOption = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCommit(Result):
+    """A commit, and each content before and after it."""
+
+    entry: Annotated[LogEntry, INLINE]
+    diffs: Iterable[DiffEntry]
+    changes: Annotated[Sequence[Change], NOT_JSON]
+    names: Annotated[Names, NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> ShownCommit | None:
+    """Reads the commit. A single content is printed at once."""
+    before, keys = split_keys(app, options.words or [], 1, USAGE)
+    if before and not keys and (found := split_content(before[0])) is not None:
+        show_content(app, found[1], found[0])
+        return None
+    repository = app.repository()
+    entry = repository.commit_at(app.revision(before[0] if before else None))
+    changes = [change for change in changes_in(repository, entry) if change.touches(keys)]
+    if options.deep:
+        from nessie_cli.cli.log.deep import deepen
+
+        changes = list(deepen(changes, app))
+    has_names = app.output.out.is_terminal and not app.output.is_json
+    names = Names(repository.references(), app.head.name) if has_names else NO_NAMES
+    return ShownCommit(entry=entry, diffs=diff_entries(changes), changes=changes, names=names)
+
+
+def show(result: ShownCommit, output: Output) -> None:
+    """Prints the commit, then each change field by field."""
+    commit = LoggedCommit(result.entry, result.changes)
+    output.out.print_lines(show_lines(commit, output.out, result.names), paged=True)

@@ -1,0 +1,302 @@
+"""`nessie stats`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, NamedTuple
+
+import typer
+
+from nessie_cli.audit.sizes import Size, Sizes
+from nessie_cli.audit.statistics import Commits, History, KeyChanges
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
+from nessie_cli.cli.heard import progress_of
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitRange
+from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference
+from nessie_cli.model.progress import with_progress
+from nessie_cli.render.spans import Column, Row
+from nessie_cli.render.terminal import Terminal
+from nessie_cli.render.text import counted, human_size
+from nessie_cli.wire.record import INLINE, Record
+from nessie_cli.wire.shapes import Count, Hash
+
+EXAMPLES = ("nessie stats", "nessie stats v1..main -n 5", "nessie stats --sizes --json")
+USAGE = "nessie stats [REV|RANGE]"
+
+
+def _number(heading: str) -> Column:
+    return Column(heading, right=True)
+
+
+_CHURN = (_number("CREATED"), _number("UPDATED"), _number("DELETED"))
+_AUTHOR = (
+    Column("AUTHOR", "author", "fold"),
+    _number("COMMITS"),
+    Column("FIRST", "time", "spare"),
+    Column("LAST", "time", "spare"),
+)
+_DAY = (Column("DAY"), _number("COMMITS"), *_CHURN, _number("TABLES"), _number("CONTENTS"))
+_KEY = (
+    Column("KEY", "key", "fold"),
+    Column("TYPE", room="spare"),
+    _number("COMMITS"),
+    *_CHURN,
+    Column("LAST", "time", "spare"),
+)
+_SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _number("SIZE"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Count commits by author, day and key, with contents created and deleted and tables per day.
+
+    History is counted along first parents, so a merge is one commit. Days are in UTC. When stdout is not a
+    terminal, the first cell of a line is its subject: `author`, `day`, `key` or `table`.
+    """
+
+    words: Annotated[
+        str | None,
+        typer.Argument(metavar="[REV|RANGE]", help="The history to count. Default: that of HEAD.", show_default=False),
+    ] = None
+    most: Annotated[
+        int,
+        typer.Option("-n", "--most", metavar="N", min=1, help="Show the N most changed keys and largest tables."),
+    ] = 20
+    sizes: Annotated[
+        bool,
+        typer.Option("--sizes", help="Show the largest tables too. This reads the metadata file of every table."),
+    ] = False
+    engine: EngineOption = None
+
+
+@dataclass(frozen=True)
+class CommitCount(Record):
+    """How many commits, and the times of the first and the last one."""
+
+    commits: Annotated[int, Count]
+    first: datetime | None
+    last: datetime | None
+
+    @classmethod
+    def of(cls, commits: Commits) -> "CommitCount":
+        """Returns the record of a count."""
+        return cls(commits.commits, commits.first, commits.last)
+
+
+@dataclass(frozen=True)
+class AuthorCount(Record):
+    """The commits of an author, or of their committer if they name no author."""
+
+    author: str
+    count: Annotated[CommitCount, INLINE]
+
+
+@dataclass(frozen=True)
+class DayCount(Record):
+    """What happened on a day in UTC; `tables` and `contents` exist at its end, not counting namespaces."""
+
+    day: str
+    commits: Annotated[int, Count]
+    created: Annotated[int, Count]
+    updated: Annotated[int, Count]
+    deleted: Annotated[int, Count]
+    tables: Annotated[int, Count]
+    contents: Annotated[int, Count]
+
+
+@dataclass(frozen=True)
+class KeyCount(Record):
+    """The changes of a key; `type` is that of its newest content."""
+
+    key: ContentKey
+    type: str
+    commits: Annotated[int, Count]
+    created: Annotated[int, Count]
+    updated: Annotated[int, Count]
+    deleted: Annotated[int, Count]
+    last: datetime | None
+
+    @classmethod
+    def of(cls, one: KeyChanges) -> "KeyCount":
+        """Returns the record of a key."""
+        return cls(one.key, one.type, one.commits, one.created, one.updated, one.deleted, one.last)
+
+
+@dataclass(frozen=True)
+class TableSize(Record):
+    """The size of a table, from the summary of its snapshot; null if the summary does not say."""
+
+    key: ContentKey
+    rows: Annotated[int, Count] | None
+    files: Annotated[int, Count] | None
+    bytes: Annotated[int, Count] | None
+
+    @classmethod
+    def of(cls, size: Size) -> "TableSize":
+        """Returns the record of a table."""
+        return cls(size.key, size.rows, size.files, size.bytes)
+
+
+@dataclass(frozen=True)
+class TableSizes(Record):
+    """All Iceberg tables together, and the largest ones. Tables with `unreadable` metadata files are in no sum."""
+
+    tables: Annotated[int, Count]
+    unreadable: Annotated[int, Count]
+    rows: Annotated[int, Count]
+    files: Annotated[int, Count]
+    bytes: Annotated[int, Count]
+    largest: Sequence[TableSize]
+
+    @classmethod
+    def of(cls, sizes: Sizes) -> "TableSizes":
+        """Returns the record of all tables."""
+        largest = tuple(map(TableSize.of, sizes.largest))
+        return cls(sizes.tables, sizes.unreadable, sizes.rows, sizes.files, sizes.bytes, largest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(Result):
+    """The counts of a history.
+
+    `since` is the commit before the first one that is counted, null if the whole history is. `sizes` is null
+    without `--sizes`.
+    """
+
+    effective_reference: Reference
+    since: Annotated[str, Hash] | None
+    count: Annotated[CommitCount, INLINE]
+    created: Annotated[int, Count]
+    updated: Annotated[int, Count]
+    deleted: Annotated[int, Count]
+    keys: Annotated[int, Count]
+    authors: Sequence[AuthorCount]
+    days: Sequence[DayCount]
+    most_changed: Sequence[KeyCount]
+    sizes: TableSizes | None
+
+
+class Line(NamedTuple):
+    """The commits that are counted: `commits` of them, from `end` down along first parents to `since`, without it."""
+
+    end: Reference
+    since: str
+    commits: int
+
+
+def run(options: Options, app: Invocation) -> Statistics:
+    """Counts the history, and with `--sizes` the tables at its end."""
+    refuse_empty(USAGE, options.words)
+    line = _line(options.words, app)
+    if chosen(options.engine) is Engine.SPARK:
+        found, sizes = _count_by_spark(options, line, app)
+    else:
+        found, sizes = _count(options, line, app), _sizes(options, line, app) if options.sizes else None
+    return Statistics(
+        effective_reference=line.end,
+        since=None if line.since == NO_ANCESTOR else line.since,
+        count=CommitCount.of(found.commits),
+        created=found.changes.created,
+        updated=found.changes.updated,
+        deleted=found.changes.deleted,
+        keys=found.keys,
+        authors=[AuthorCount(one.author, CommitCount.of(one.commits)) for one in found.authors],
+        days=[DayCount(one.day, one.commits, one.created, one.updated, one.deleted, one.tables, one.contents) for one in found.days],
+        most_changed=list(map(KeyCount.of, found.most_changed)),
+        sizes=TableSizes.of(sizes) if sizes else None,
+    )
+
+
+def show(result: Statistics, output: Output) -> None:
+    """Prints a table of each subject, and sums on stderr."""
+    _print_tables(result, output.out)
+    more = result.keys - len(result.most_changed)
+    hidden = f", {more:,} of which are not shown (-n)" if more else ""
+    output.note(f"{counted(result.count.commits, 'commit')} changed {counted(result.keys, 'key')}{hidden}")
+    if (sizes := result.sizes) is None:
+        return
+    output.note(f"{counted(sizes.tables, 'table')} with {counted(sizes.rows, 'row')} in {counted(sizes.files, 'file')} of {human_size(sizes.bytes)}")
+    if sizes.unreadable:
+        output.note(f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` says why")
+
+
+def _line(words: str | None, app: Invocation) -> Line:
+    repository, meant = app.repository(), app.revision_range(words)
+    if isinstance(meant, CommitRange):
+        end = repository.resolve(meant.end)
+        start = repository.merge_base(meant.start, meant.end) if meant.symmetric else repository.resolve(meant.start).hash
+    else:
+        end, start = repository.resolve(meant), NO_ANCESTOR
+    apart = repository.ahead_behind(f"@{end.hash}", f"@{start}")
+    return Line(end, apart.common_ancestor, apart.ahead)
+
+
+def _count(options: Options, line: Line, app: Invocation) -> History:
+    """Counts in this process."""
+    from nessie_cli.audit.statistics import history
+
+    repository = app.repository()
+    log = islice(repository.log(f"@{line.end.hash}", operations=True), line.commits)
+    before = repository.entries(f"@{line.since}") if line.since != NO_ANCESTOR else ()
+    with progress_of(app, "counting commits") as progress:
+        return history(with_progress(log, progress, line.commits), before, options.most)
+
+
+def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
+    """Adds up the tables in this process."""
+    from nessie_cli.audit.local import each
+    from nessie_cli.audit.sizes import size_of_table, sizes
+    from nessie_cli.iceberg.files import Files
+
+    files = Files()
+
+    def size(entry: Entry) -> Size:
+        assert isinstance(entry.content, IcebergTable)
+        return size_of_table(entry.key, entry.content, files)
+
+    entries = app.repository().entries(f"@{line.end.hash}", content=True)
+    tables = (entry for entry in entries if isinstance(entry.content, IcebergTable))
+    with progress_of(app, "reading metadata files") as progress:
+        return sizes(each(tables, size, progress), options.most)
+
+
+def _count_by_spark(options: Options, line: Line, app: Invocation) -> tuple[History, Sizes | None]:
+    """Counts, and adds up the tables if they are asked for, by Spark."""
+    with spark_session(app, brief=True) as spark:
+        from nessie_cli.spark import history_of, sizes_of
+
+        url, since = app.store.url(), None if line.since == NO_ANCESTOR else line.since
+        found = history_of(spark, url, line.end.hash, since, options.most)
+        return found, sizes_of(spark, url, line.end.hash, options.most) if options.sizes else None
+
+
+def _print_tables(result: Statistics, out: Terminal) -> None:
+    def times(*found: datetime | None) -> Iterator[str]:
+        return map(out.time, found)
+
+    def numbers(*found: int | None) -> Iterator[str]:
+        """Digits in groups on a terminal; an empty cell for an unknown number."""
+        return ("" if one is None else f"{one:,}" if out.is_terminal else str(one) for one in found)
+
+    def size(number: int | None) -> str:
+        return human_size(number) if number is not None and out.is_terminal else next(numbers(number))
+
+    def churn(one: DayCount | KeyCount) -> Iterator[str]:
+        return numbers(one.commits, one.created, one.updated, one.deleted)
+
+    authors = ((out.person(one.author), *numbers(one.count.commits), *times(one.count.first, one.count.last)) for one in result.authors)
+    days = ((one.day, *churn(one), *numbers(one.tables, one.contents)) for one in result.days)
+    keys = ((str(one.key), one.type, *churn(one), *times(one.last)) for one in result.most_changed)
+    tables = ((str(one.key), *numbers(one.rows, one.files), size(one.bytes)) for one in (result.sizes.largest if result.sizes else ()))
+    found: Iterable[tuple[str, str, Sequence[Column], Iterable[Row]]] = (
+        ("author", "Authors", _AUTHOR, authors),
+        ("day", "Days", _DAY, days),
+        ("key", "Most changed keys", _KEY, keys),
+        ("table", "Largest tables", _SIZE, tables),
+    )
+    out.print_tables((title if out.is_terminal else name, columns, rows) for name, title, columns, rows in found)
