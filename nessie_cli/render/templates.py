@@ -1,13 +1,13 @@
-"""A commit by a template of the user's, with git's placeholders: `log --format '%h %an %s'`.
+"""A commit as the text of a template with git's placeholders: `log --format '%h %an %s'`.
 
-What comes from the store is made visible, as everywhere; what the user wrote into the template is written as it is.
+Text from the store is made visible, as everywhere. The user's own text is written as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -18,8 +18,8 @@ from nessie_cli.render.text import visible
 from nessie_cli.wire.encode import instant
 
 
-class Asked(NamedTuple):
-    """What a placeholder is asked about: a commit, the references, and what relative times are counted from."""
+class Subject(NamedTuple):
+    """What the values of placeholders depend on: a commit, the references, and the time that relative times count from."""
 
     entry: LogEntry
     names: Names
@@ -31,84 +31,126 @@ class Asked(NamedTuple):
         return "".join(span.text for span in self.names.spans(self.entry.hash))
 
 
-Value = Callable[[Asked], str]
+Value = Callable[[Subject], str]
 
-_PLACEHOLDER = re.compile(r"%(x[0-9a-fA-F]{2}|[ac][neltrIi]|[ac]d|.|$)", re.DOTALL)
+_PLACEHOLDER = r"(?s)%(x[0-9a-fA-F]{2}|[ac][a-zA-Z]|.|$)"
+_CODE = r"x[0-9a-fA-F]{2}"
+_FORMS: Mapping[str, Callable[[datetime, datetime], str]] = {
+    "d": lambda when, _: instant(when) or "",
+    "i": lambda when, _: instant(when) or "",
+    "I": lambda when, _: instant(when) or "",
+    "s": lambda when, _: when.astimezone(UTC).date().isoformat(),
+    "t": lambda when, _: str(int(when.timestamp())),
+    "r": ago,
+}
+"""The text of a time by the letter behind `a` or `c`, and the time of the invocation."""
 
 
 def _moment(of: Callable[[LogEntry], datetime | None], form: str) -> Value:
-    def value(asked: Asked) -> str:
-        when = of(asked.entry)
-        if when is None:
-            return ""
-        if form == "r":
-            return ago(when, asked.now)
-        return str(int(when.timestamp())) if form == "t" else instant(when) or ""
+    def value(subject: Subject) -> str:
+        when = of(subject.entry)
+        return _FORMS[form](when, subject.now) if when else ""
 
     return value
 
 
-def _name(author: str) -> str:
-    return author.partition(" <")[0]
+def _name(person: str) -> str:
+    return person.partition(" <")[0]
 
 
-def _address(author: str) -> str:
-    return author.partition("<")[2].rstrip("> ") or author
+def _address(person: str) -> str:
+    return person.partition("<")[2].rstrip("> ") or person
 
 
-def _wrote(entry: LogEntry) -> datetime | None:
+def _local_part(person: str) -> str:
+    return _address(person).partition("@")[0]
+
+
+def _authored(entry: LogEntry) -> datetime | None:
     return entry.meta.author_time or entry.meta.commit_time
 
 
-VALUES: Mapping[str, Value] = {
-    "H": lambda asked: asked.entry.hash,
-    "h": lambda asked: asked.entry.hash[:SHORT_HASH],
-    "P": lambda asked: " ".join(asked.entry.meta.parents),
-    "p": lambda asked: " ".join(parent[:SHORT_HASH] for parent in asked.entry.meta.parents),
-    "s": lambda asked: asked.entry.meta.subject,
-    "b": lambda asked: asked.entry.meta.message.partition("\n")[2].strip("\n"),
-    "B": lambda asked: asked.entry.meta.message.rstrip("\n"),
-    "d": lambda asked: asked.decoration,
-    "D": lambda asked: asked.decoration.strip(" ()"),
-    "an": lambda asked: _name(asked.entry.meta.author),
-    "ae": lambda asked: _address(asked.entry.meta.author),
-    "cn": lambda asked: _name(asked.entry.meta.committer or ""),
-    "ce": lambda asked: _address(asked.entry.meta.committer or ""),
-    **{f"a{form}": _moment(_wrote, form) for form in "dIitr"},
-    **{f"c{form}": _moment(lambda entry: entry.meta.commit_time, form) for form in "dIitr"},
+def _person(of: Callable[[LogEntry], str], part: Callable[[str], str]) -> Value:
+    return lambda subject: part(of(subject.entry))
+
+
+def _author(entry: LogEntry) -> str:
+    return entry.meta.author
+
+
+def _committer(entry: LogEntry) -> str:
+    return entry.meta.committer or ""
+
+
+_PARTS: Mapping[str, Callable[[str], str]] = {
+    "n": _name,
+    "N": _name,
+    "e": _address,
+    "E": _address,
+    "l": _local_part,
+    "L": _local_part,
 }
-"""The placeholders without their `%`. Besides there are `%n` (a new line), `%%` and `%xNN` (the character of that code)."""
+"""The part of a person by the letter behind `a` or `c`. There is no mailmap, so both cases mean the same."""
+
+VALUES: Mapping[str, Value] = {
+    "H": lambda subject: subject.entry.hash,
+    "h": lambda subject: subject.entry.hash[:SHORT_HASH],
+    "P": lambda subject: " ".join(subject.entry.meta.parents),
+    "p": lambda subject: " ".join(parent[:SHORT_HASH] for parent in subject.entry.meta.parents),
+    "s": lambda subject: subject.entry.meta.subject,
+    "f": lambda subject: re.sub(r"[^\w.]+", "-", subject.entry.meta.subject).strip("-."),
+    "b": lambda subject: subject.entry.meta.message.partition("\n")[2].strip("\n"),
+    "B": lambda subject: subject.entry.meta.message.rstrip("\n"),
+    "d": lambda subject: subject.decoration,
+    "D": lambda subject: subject.decoration.strip(" ()"),
+    **{f"a{letter}": _person(_author, part) for letter, part in _PARTS.items()},
+    **{f"a{form}": _moment(_authored, form) for form in _FORMS},
+    **{f"c{letter}": _person(_committer, part) for letter, part in _PARTS.items()},
+    **{f"c{form}": _moment(lambda entry: entry.meta.commit_time, form) for form in _FORMS},
+}
+"""The placeholders without their `%`. nessie-log(1) describes them, with `%n`, `%%` and `%xNN`."""
+_FIXED = {"n": "\n", "%": "%"}
 _REFERENCES = frozenset("dD")
 _PREFIXES = ("format:", "tformat:")
 
 
 class Template:
-    """A template that was read; raises `InvalidInput` for a placeholder that does not exist."""
+    """A template that was parsed. Raises `InvalidInput` for an unknown placeholder."""
 
     def __init__(self, text: str) -> None:
         for prefix in _PREFIXES:
             text = text.removeprefix(prefix)
         if "%" not in text:
-            raise InvalidInput(f"--format {visible(text)}: is no form; write oneline, or a template such as '%h %s'")
+            raise InvalidInput(f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template such as '%h %an %s'")
         self._text = text
-        self._used = {found[1] for found in _PLACEHOLDER.finditer(text)}
+        self._used = {found[1] for found in re.finditer(_PLACEHOLDER, text)}
         for name in sorted(self._used):
-            if name not in VALUES and name not in ("n", "%") and not (name[0:1] == "x" and len(name) > 1):
-                known = ", ".join(f"%{known}" for known in VALUES)
-                raise InvalidInput(f"--format: %{visible(name)} is no placeholder; known are {known}, %n, %% and %xNN")
+            if name not in VALUES and name not in _FIXED and not re.fullmatch(_CODE, name):
+                raise InvalidInput(f"--format: {_unknown(name)}")
 
     @property
     def names_references(self) -> bool:
-        """Whether it asks for the references at a commit."""
+        """Whether it shows the references at a commit."""
         return bool(self._used & _REFERENCES)
 
     def filled(self, entry: LogEntry, names: Names, now: datetime) -> str:
-        """The text of one commit, perhaps of several lines."""
+        """Returns the text of one commit, possibly of several lines."""
+        subject = Subject(entry, names, now)
 
         def value(found: re.Match[str]) -> str:
             name = found[1]
             if name in VALUES:
-                return "\n".join(map(visible, VALUES[name](Asked(entry, names, now)).split("\n")))
-            return "\n" if name == "n" else "%" if name == "%" else chr(int(name[1:], 16))
+                return "\n".join(map(visible, VALUES[name](subject).split("\n")))
+            return _FIXED.get(name) or chr(int(name[1:], 16))
 
-        return _PLACEHOLDER.sub(value, self._text)
+        return re.sub(_PLACEHOLDER, value, self._text)
+
+
+def _unknown(name: str) -> str:
+    """What is wrong with a placeholder, and which ones there are."""
+    if not name:
+        return "the template ends with %. Hint: write %% for a percent sign"
+    if name == "C":
+        return "colours (%C) are not supported. Hint: leave them out; without --format, a log on a terminal is coloured"
+    known = " ".join(f"%{known}" for known in (*VALUES, "n", "%", "xNN"))
+    return f"%{visible(name)} is not a placeholder. These are: {known}. Hint: `nessie help log` explains them"

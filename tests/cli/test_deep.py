@@ -88,6 +88,27 @@ def test_a_rename_is_told_with_its_new_key(nessie, deep) -> None:
     assert new["metadata"]
 
 
+def test_log_deep_shows_what_each_commit_changed_inside_its_tables(nessie, deep) -> None:
+    ran = nessie("log", "--deep", "-n", "2")
+    lines = [line.split() for line in ran.lines]
+    assert (ran.code, lines.count(["column", "amount", "->", "long"])) == (0, 1)
+    assert ["rows", "10", "->", "20"] in lines
+    assert ["rows", "->", "10"] in lines
+
+
+def test_log_deep_goes_on_behind_a_file_that_cannot_be_read(nessie, deep) -> None:
+    items = deep.repository.content("main", key("db.items"))
+    deep.commit("main", "elsewhere", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")))
+    ran = nessie("log", "--deep", "-n", "2")
+    assert ran.code == 0
+    assert any(line.split()[:1] == ["metadata"] for line in ran.lines)
+    assert any(line.split() == ["rows", "10", "->", "20"] for line in ran.lines)
+    first, second = nessie("log", "--deep", "-n", "2", "--json").json["logEntries"]
+    assert first["diffs"][0]["metadataProblems"]
+    assert second["diffs"][0]["metadata"]
+    assert nessie("log", "--deep", "-n", "2", "--jsonl").lines
+
+
 def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
     for option in ("--stat", "--name-status", "--name-only"):
         ran = nessie("diff", "main~1", "main", "--deep", option)

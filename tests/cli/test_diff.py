@@ -95,3 +95,71 @@ def test_wrong_input(nessie, sides, argv, code, said) -> None:
     ran = nessie("diff", *argv)
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
+
+
+# -- the staged batch --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def staged(nessie, catalog):
+    """A staged creation, update, deletion and rename, on a branch that has moved since."""
+    catalog.create("main", "db.old")
+    catalog.create("main", "db.gone")
+    for line in (
+        "content put db.new --type iceberg-table --metadata-location s3://lake/new.json --snapshot-id 7",
+        "content put db.orders --type iceberg-table --metadata-location s3://lake/later.json --snapshot-id 2",
+        "content delete db.gone",
+        "content rename db.old db.moved",
+        "content unmodified db.items",
+    ):
+        assert nessie(*line.split()).code == 0
+    catalog.update("main", "db.items", 5)
+    return catalog
+
+
+STAGED = [["R", "db.old", "db.moved"], ["D", "db.gone"], ["A", "db.new"], ["M", "db.orders"]]
+
+
+def test_the_staged_batch_is_compared_with_the_head_of_its_branch(nessie, staged) -> None:
+    assert sorted(nessie("diff", "--staged", "--name-status").rows) == sorted(STAGED)
+    rows = {(row[0], row[1], row[2]): row[3:] for row in nessie("diff", "--staged").rows}
+    assert rows["M", "db.orders", "snapshot-id"] == ["1", "2"]
+    assert rows["A", "db.new", "snapshot-id"] == ["", "7"]
+    assert not [key for key in rows if key[1] == "db.items"]
+    assert ["M", "db.orders", "metadata-location,snapshot-id"] in nessie("diff", "--cached", "--stat").rows
+    assert nessie("diff", "--staged", "--name-only", "--", "db.orders", "db.n").lines == ["db.orders"]
+
+
+def test_the_document_of_a_staged_batch_is_that_of_a_diff(nessie, staged) -> None:
+    document = nessie("diff", "--staged", "--json").json
+    main = {"type": "BRANCH", "name": "main", "hash": staged.head("main")}
+    assert document["staged"] is True
+    assert (document["effectiveFromReference"], document["effectiveToReference"]) == (main, main)
+    assert len(document["diffs"]) == 5
+    assert "staged" not in nessie("diff", "main~1", "--json").json
+
+
+def test_what_a_staged_diff_shows_is_what_the_commit_changes(nessie, staged) -> None:
+    before = sorted(nessie("diff", "--staged", "--name-status").rows)
+    assert nessie("reset", "db.items").code == 0
+    assert nessie("commit", "-m", "all").code == 0
+    assert sorted(nessie("diff", "HEAD~1", "--name-status").rows) == before
+    assert nessie("diff", "--staged") == (0, "", "")
+
+
+def test_exit_codes_of_a_staged_diff(nessie, staged) -> None:
+    assert nessie("diff", "--staged", "--exit-code", "--stat").code == 1
+    assert nessie("diff", "--staged", "-q") == (1, "", "")
+    assert nessie("diff", "--staged", "--exit-code", "--", "db.items").code == 0
+    assert nessie("diff", "--staged", "main").code == 2
+    elsewhere = nessie("--ref", "v1", "diff", "--staged")
+    assert (elsewhere.code, "not for 'v1'" in elsewhere.err) == (2, True)
+
+
+def test_a_staged_diff_reads_metadata_files(nessie, staged) -> None:
+    problems = [row for row in nessie("diff", "--staged", "--deep", "--", "db.orders").rows if row[2] == "metadata"]
+    assert problems
+
+
+def test_a_diff_of_nothing_advises_the_staged_one(nessie, catalog) -> None:
+    assert "nessie diff --staged" in nessie("diff").err

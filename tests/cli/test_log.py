@@ -190,6 +190,40 @@ def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_ra
     assert nessie("log", "-n", "1", "--format", "%x09\x1b%an").out == "\t\x1b\\x1b[31mEve\\t\n"
 
 
+def test_the_placeholders_that_git_users_try(nessie, catalog) -> None:
+    day = nessie("log", "-n", "1").rows[0][1][:10]
+    found = nessie("log", "-n", "1", "--format", "%f|%as|%cs|%aN|%aE|%al|%cn|%ci|%x41|%ar")
+    (line,) = found.lines
+    subject, authored, committed, name, address, local, committer, instant, code, age = line.split("|")
+    assert (subject, authored, committed, name, address, local) == ("tables", day, day, "Eva", "eva@example.org", "eva")
+    assert (committer, instant[:10], instant[-1], code) == ("etl", day, "Z", "A")
+    assert age
+
+
+def test_an_unknown_placeholder_is_told_with_those_that_work(nessie, catalog) -> None:
+    ran = nessie("log", "--format", "%h %q")
+    assert ran.code == 2
+    assert "%q is not a placeholder" in ran.err
+    assert all(name in ran.err for name in ("%H", "%an", "%xNN", "nessie help log"))
+    assert "colours" in nessie("log", "--format", "%C(red)%h").err
+    assert "%aq is not" in nessie("log", "--format", "%aq").err
+
+
+def test_a_graph_has_the_lines_of_a_template_beside_it(nessie, history) -> None:
+    plain = nessie("log", "--graph", "--oneline").lines
+    own = nessie("log", "--graph", "--format", "%H %s").lines
+    assert own == plain
+    two = nessie("log", "--graph", "--format", "%h%n%s", "-n", "1").lines
+    assert two == [f"● {history.head('main')[:8]}", "│ rename db.items"]
+    chosen = nessie("log", "--graph", "--format", "%s", "--grep", "namespace").lines
+    assert chosen == ["● namespace"]
+
+
+def test_the_text_of_a_template_is_raw_beside_a_graph_too(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2, author="\x1b[31mEve")
+    assert nessie("log", "--graph", "-n", "1", "--format", "\x1b[1m%an").lines == ["● \x1b[1m\\x1b[31mEve"]
+
+
 @pytest.mark.parametrize("words", [["%q"], ["%"], ["%xzz"], ["%s", "--stat"], ["%s", "--deep"], ["%s", "--json"], ["%s", "-p"]])
 def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)

@@ -74,6 +74,17 @@ def terms(name: str) -> set[str]:
     return {term for line in lines for term in re.split(r", |\s{2,}", line)}
 
 
+def test_the_table_of_placeholders_has_those_of_the_code():
+    from manual.document import Items, sections
+    from nessie_cli.render.templates import VALUES
+
+    text = (ROOT / "manual/texts/nessie-log.md").read_text(encoding="utf-8")
+    (table,) = (block for part in sections(text) if part.title == "PLACEHOLDERS" for block in part.blocks if isinstance(block, Items))
+    listed = [name.strip("` ") for item in table.items for name in item.term.split(", ")]
+
+    assert sorted(listed) == sorted([*(f"%{name}" for name in VALUES), "%n", "%%", "%xNN"])
+
+
 def test_every_command_has_a_page(tree):
     from manual.tree import every
 

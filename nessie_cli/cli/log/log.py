@@ -18,6 +18,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
 from nessie_cli.render.changes import Change, tally
 from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
+from nessie_cli.render.templates import Template
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
 from nessie_cli.wire.shapes import Count
 
@@ -38,8 +39,8 @@ class Options(SelectionOptions):
     """Show the history, newest commit first.
 
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a text with git's
-    placeholders, such as '%h %an %s'; nessie-format(7) lists them. When stdout is not a terminal, a line is:
-    hash, time, author, subject.
+    placeholders, such as '%h %an %s'; `nessie help log` lists them all. --deep implies -p. When stdout is not a
+    terminal, a line is: hash, time, author, subject.
     """
 
     oneline: Annotated[bool, typer.Option("--oneline", help="Show one line per commit.")] = False
@@ -66,9 +67,9 @@ class Options(SelectionOptions):
         return self.patch or self.deep
 
     @property
-    def template(self) -> str | None:
-        """The template of `--format`, if it is not the name of a form."""
-        return None if self.format_ == ONELINE else self.format_
+    def template(self) -> Template | None:
+        """The template of `--format`, if it is not the name of a form. Raises `InvalidInput` if it is invalid."""
+        return None if self.format_ in (None, ONELINE) else Template(self.format_)
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,10 @@ class Log(Page):
 def run(options: Options, app: Invocation) -> Log:
     """Selects the commits. They are read, and compared with their parents, while they are printed."""
     _check(options, app)
+    template = options.template
     selection = select(options, app, graph=options.graph)
-    names = _names(options, app)
-    form = _form(options, names, app)
+    names = _names(template, app)
+    form = _form(options, template, names, app)
     keeps_unselected = options.graph and not app.output.is_json
     entries: Iterable[tuple[LogEntry, bool]] = (one for one in selection.entries if one[1] or keeps_unselected)
     has_more = False
@@ -140,33 +142,24 @@ def _check(options: Options, app: Invocation) -> None:
         raise InvalidInput(f"--format and {given} exclude each other: the template says all that is shown of a commit")
 
 
-def _names(options: Options, app: Invocation) -> Names:
+def _names(template: Template | None, app: Invocation) -> Names:
     """The references at each commit, if they are shown.
 
     In a pipe only a template shows them: other programs ask for the references themselves.
     """
-    from_template = options.template is not None and "%d" in options.template.lower()
-    on_terminal = options.template is None and not app.output.is_json and app.output.out.is_terminal
-    return Names(app.repository().references(), app.head.name) if from_template or on_terminal else NO_NAMES
+    on_terminal = not app.output.is_json and app.output.out.is_terminal
+    are_shown = on_terminal if template is None else template.names_references
+    return Names(app.repository().references(), app.head.name) if are_shown else NO_NAMES
 
 
-def _form(options: Options, names: Names, app: Invocation) -> LogForm:
-    text = None
-    if options.template is not None:
-        from nessie_cli.render.templates import Template
-
-        template = Template(options.template)
-
-        def text(entry: LogEntry) -> str:
-            return template.filled(entry, names, app.now)
-
+def _form(options: Options, template: Template | None, names: Names, app: Invocation) -> LogForm:
     return LogForm(
         oneline=options.oneline or options.format_ == ONELINE,
         graph=options.graph,
         stat=options.stat,
         names=options.name_status,
         patch=options.compares,
-        text=text,
+        text=(lambda entry: template.filled(entry, names, app.now)) if template else None,
     )
 
 
