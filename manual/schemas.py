@@ -166,7 +166,7 @@ commands print their document on one line.
 
 def _words(answer: Answer) -> str:
     names = ", ".join(getattr(document, "__name__", str(document)) for document in answer.documents)
-    line = f"; per line {getattr(answer.record, '__name__', answer.record)}" if answer.record is not None else ""
+    line = f"; per line {', '.join(one.__name__ for one in _records(answer))}" if answer.record is not None else ""
     return (names or "only errors") + line
 
 

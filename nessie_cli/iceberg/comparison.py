@@ -6,7 +6,7 @@ schema, spec, order and snapshot of a file count is told by the content (its ids
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -41,10 +41,15 @@ class _Side(Struct, frozen=True):
     document: Document
 
 
-def compare(before: Content | None, after: Content | None) -> Comparison:
-    """Compare two contents by their metadata files; what is no Iceberg content has none. Costs the reading of one file per side."""
+def compare(before: Content | None, after: Content | None, read: Callable[[str], Document] = read_document) -> Comparison:
+    """Compares two contents by their metadata files, which only Iceberg contents have. Costs one `read` per side.
+
+    Equal contents have equal metadata files, so nothing is read.
+    """
+    if before == after:
+        return Comparison()
     problems: list[str] = []
-    sides = [_side(content, problems) for content in (before, after)]
+    sides = [_side(content, problems, read) for content in (before, after)]
     if problems or not any(sides):
         return Comparison(problems=tuple(dict.fromkeys(problems)))
     try:
@@ -54,11 +59,11 @@ def compare(before: Content | None, after: Content | None) -> Comparison:
         return Comparison(problems=(f"{where}: is no sound Iceberg metadata file",))
 
 
-def _side(content: Content | None, problems: list[str]) -> _Side | None:
+def _side(content: Content | None, problems: list[str], read: Callable[[str], Document]) -> _Side | None:
     if not isinstance(content, IcebergTable | IcebergView):
         return None
     try:
-        return _Side(content, read_document(content.metadata_location))
+        return _Side(content, read(content.metadata_location))
     except NessieError as error:
         problems.append(error.message)
         return None

@@ -109,6 +109,13 @@ def test_log_deep_goes_on_behind_a_file_that_cannot_be_read(nessie, deep) -> Non
     assert nessie("log", "--deep", "-n", "2", "--jsonl").lines
 
 
+def test_what_was_only_renamed_needs_no_metadata_file(nessie, deep) -> None:
+    deep.rename("main", "db.items", "db.moved")
+    ran = nessie("log", "--deep", "-n", "1", "--json")
+    (_, new) = ran.json["logEntries"][0]["diffs"]
+    assert (new["metadata"], new["metadataProblems"]) == ([], [])
+
+
 def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
     for option in ("--stat", "--name-status", "--name-only"):
         ran = nessie("diff", "main~1", "main", "--deep", option)

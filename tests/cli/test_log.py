@@ -190,6 +190,15 @@ def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_ra
     assert nessie("log", "-n", "1", "--format", "%x09\x1b%an").out == "\t\x1b\\x1b[31mEve\\t\n"
 
 
+def test_with_keys_only_their_changes_are_shown(nessie, catalog) -> None:
+    head, items = "main", "db.items"
+    assert nessie("log", "-n", "1", "--name-status", "--oneline", "--", "db.orders").lines[1:] == ["A db.orders"]
+    assert nessie("log", "-n", "1", "--stat", head, "--", items).rows[0][-1] == "+1"
+    (entry,) = nessie("log", "-n", "1", "-p", "--json", "--", items).json["logEntries"]
+    assert [diff["key"]["elements"] for diff in entry["diffs"]] == [["db", "items"]]
+    assert nessie("log", "-n", "1", "--stat").rows[0][-1] == "+2"
+
+
 def test_the_placeholders_that_git_users_try(nessie, catalog) -> None:
     day = nessie("log", "-n", "1").rows[0][1][:10]
     found = nessie("log", "-n", "1", "--format", "%f|%as|%cs|%aN|%aE|%al|%cn|%ci|%x41|%ar")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from nessie_cli.iceberg.comparison import compare
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.model import Content, DiffEntry
 from nessie_cli.render.changes import Change, Fact, Inside, changes_of
 
@@ -15,6 +18,12 @@ if TYPE_CHECKING:
 
 FEW = 10_000
 """The largest number of changes that are counted before the first file is read, to show a total."""
+KEPT = 16
+"""How many metadata files are kept: in a log, the state before a commit is the state after the next one."""
+
+
+Read = Callable[[str], Document]
+"""Reads a metadata file."""
 
 
 def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[Change]:
@@ -22,11 +31,12 @@ def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[Chan
     return deepen(changes_of(entries), app)
 
 
-def deepen(changes: Iterable[Change], app: Invocation) -> Iterator[Change]:
+def deepen(changes: Iterable[Change], app: Invocation, read: Read | None = None) -> Iterator[Change]:
     """Yields each change with the comparison of its metadata files, while they are read.
 
     A file that cannot be read is a problem of its change; the others are read all the same.
     """
+    read = read or metadata_reader()
     rest = iter(changes)
     first = list(islice(rest, FEW))
     total = len(first) if len(first) < FEW else None
@@ -34,11 +44,22 @@ def deepen(changes: Iterable[Change], app: Invocation) -> Iterator[Change]:
     for number, change in enumerate(chain(first, rest)):
         with work as progress:
             progress(number, total)
-            found = change._replace(inside=compare_files(change.before, change.after))
+            found = change._replace(inside=compare_files(change.before, change.after, read))
         yield found
 
 
-def compare_files(before: Content | None, after: Content | None) -> Inside:
+def metadata_reader() -> Read:
+    """Returns a function that reads metadata files, keeps the last ones, and gives up on a silent file system."""
+    files = Files()
+
+    @lru_cache(KEPT)
+    def read(location: str) -> Document:
+        return parse_document(files.read(location), location)
+
+    return read
+
+
+def compare_files(before: Content | None, after: Content | None, read: Read) -> Inside:
     """Returns what differs between the metadata files of two contents, and the files that cannot be read."""
-    found = compare(before, after)
+    found = compare(before, after, read)
     return Inside([Fact(fact.what, fact.name, fact.before, fact.after) for fact in found.facts], found.problems)

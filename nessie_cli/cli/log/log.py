@@ -1,6 +1,6 @@
 """`nessie log`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
@@ -15,7 +15,7 @@ from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.selection import SelectionOptions, select
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import LogEntry
+from nessie_cli.model import ContentKey, LogEntry
 from nessie_cli.render.changes import Change, tally
 from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
 from nessie_cli.render.templates import Template
@@ -121,7 +121,7 @@ def run(options: Options, app: Invocation) -> Log:
     # An error at the first commit is an error of its own, not the end of a listing.
     found = iter(entries)
     entries = chain(list(islice(found, 1)), found)
-    commits = _with_changes(options, entries, app)
+    commits = _with_changes(options, entries, selection.keys, app)
     logged = (_logged(options, commit) for commit in commits)
     return Log(log_entries=logged, has_more=has_more, commits=commits, form=form, names=names)
 
@@ -163,9 +163,16 @@ def _form(options: Options, template: Template | None, names: Names, app: Invoca
     )
 
 
-def _with_changes(options: Options, entries: Iterable[tuple[LogEntry, bool]], app: Invocation) -> Iterator[LoggedCommit]:
-    """The commits, each with the changes that the options ask for."""
+def _with_changes(
+    options: Options, entries: Iterable[tuple[LogEntry, bool]], keys: Collection[ContentKey], app: Invocation
+) -> Iterator[LoggedCommit]:
+    """The commits, each with the changes that the options ask for, at and below some keys."""
     repository = app.repository()
+    read = None
+    if options.deep:
+        from nessie_cli.cli.log.deep import deepen, metadata_reader
+
+        read = metadata_reader()
     needs_contents = options.compares or (options.name_status and app.output.is_json)
     for entry, selected in entries:
         changes: list[Change] | None = None
@@ -173,10 +180,10 @@ def _with_changes(options: Options, entries: Iterable[tuple[LogEntry, bool]], ap
             changes = changes_in(repository, entry)
         elif selected and (options.stat or options.name_status):
             changes = changed_keys_in(repository, entry)
+        if changes and keys:
+            changes = [change for change in changes if change.touches(keys)]
         if changes and options.deep:
-            from nessie_cli.cli.log.deep import deepen
-
-            changes = list(deepen(changes, app))
+            changes = list(deepen(changes, app, read))
         yield LoggedCommit(entry, changes, selected)
 
 

@@ -19,6 +19,7 @@ from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitRange
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference
 from nessie_cli.model.progress import with_progress
+from nessie_cli.render.fields import type_label
 from nessie_cli.render.spans import Column, Row
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted, human_size
@@ -291,7 +292,7 @@ def _print_tables(result: Statistics, out: Terminal) -> None:
 
     authors = ((out.person(one.author), *numbers(one.count.commits), *times(one.count.first, one.count.last)) for one in result.authors)
     days = ((one.day, *churn(one), *numbers(one.tables, one.contents)) for one in result.days)
-    keys = ((str(one.key), one.type, *churn(one), *times(one.last)) for one in result.most_changed)
+    keys = ((str(one.key), type_label(one.type), *churn(one), *times(one.last)) for one in result.most_changed)
     tables = ((str(one.key), *numbers(one.rows, one.files), size(one.bytes)) for one in (result.sizes.largest if result.sizes else ()))
     found: Iterable[tuple[str, str, Sequence[Column], Iterable[Row]]] = (
         ("author", "Authors", _AUTHOR, authors),
