@@ -81,15 +81,13 @@ def deep(ordinary):
     snapshots = [{"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}} for number in range(30_000)]
     table = {"format-version": 1, "location": "s3://x", "last-column-id": 0, "schema": {"type": "struct", "fields": []}, "partition-spec": []}
     (ordinary.folder / "t.json").write_text(json.dumps({**table, "snapshots": snapshots}))
-    content = {
-        "type": "ICEBERG_TABLE",
-        "metadataLocation": str(ordinary.folder / "t.json"),
-        "snapshotId": 1,
-        "schemaId": 0,
-        "specId": 0,
-        "sortOrderId": 0,
-    }
-    (ordinary.folder / "batch.json").write_text(json.dumps([{"type": "PUT", "key": {"elements": [f"t{n}"]}, "content": content} for n in range(120)]))
+    puts = []
+    for number in range(120):
+        location = ordinary.folder / f"t{number}.json"
+        location.hardlink_to(ordinary.folder / "t.json")
+        content = {"type": "ICEBERG_TABLE", "metadataLocation": str(location), "snapshotId": 1, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+        puts.append({"type": "PUT", "key": {"elements": [f"t{number}"]}, "content": content})
+    (ordinary.folder / "batch.json").write_text(json.dumps(puts))
     ordinary.ok("commit", "--batch", "batch.json", "-m", "many")
     return ordinary
 

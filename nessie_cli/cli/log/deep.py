@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 FEW = 10_000
 """The largest number of changes that are counted before the first file is read, to show a total."""
-KEPT = 16
-"""How many metadata files are kept: in a log, the state before a commit is the state after the next one."""
+KEPT = 2
+"""How many metadata files are kept: in a log, the state of a table before a commit is the state after the next one."""
 
 
 Read = Callable[[str], Document]
