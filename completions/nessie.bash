@@ -99,13 +99,13 @@ _nessie_command() {
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
         'log')
-            commands='' options='-n --max-count --number --skip --oneline --graph --stat --name-status -p --patch --all --since --after --until --before --author --committer --grep -i --ignore-case --filter --merges --no-merges --format --pretty --first-parent --reverse -x --extended --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='' options='-n --max-count --number --skip --all --since --after --until --before --author --committer --grep -i --ignore-case --filter --merges --no-merges --first-parent -x --extended --oneline --graph --stat --name-status -p --patch --deep --format --pretty --reverse --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-n:- --max-count:- --number:- --skip:- --since:- --after:- --until:- --before:- --author:- --committer:- --grep:- --filter:- --format:- --pretty:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--author --committer -C' kinds='range' repeats=0 behind='key' ;;
         'show')
             commands='' options='--deep --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='key' ;;
         'diff')
-            commands='' options='--stat --name-status --name-only --deep --exit-code --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='' options='--staged --cached --stat --name-status --name-only --deep --exit-code --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range revision' repeats=0 behind='key' ;;
         'branch')
             commands='' options='-l --list --contains --no-contains --merged --no-merged --points-at --filter --sort --show-current -x --extended -d --delete -m --move -f --force --if-exists --if-not-exists --expected-hash -c --yes -y --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'

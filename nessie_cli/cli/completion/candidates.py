@@ -71,7 +71,7 @@ def _commands(request: Request) -> Candidates:
 
 def _pages(request: Request) -> Candidates:
     """Commands and topics; behind a command the commands below it."""
-    from nessie_cli.cli.pages import topics
+    from nessie_cli.cli.help.pages import topics
     from nessie_cli.cli.registry import COMMANDS
 
     words = [word for word in request.words if not word.startswith("-") and word != "help"]
