@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, gc, load, merging, reading, serving, size, spark, startup
+from bench import ancestry, commits, completion, gc, load, merging, reading, remote, serving, size, spark, startup
 from bench.commands import WAYS, How
 from bench.report import Line, machine
 
@@ -26,6 +26,7 @@ def measurements(how: How) -> Mapping[str, Measurement]:
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),
+        "remote": partial(remote.measure, how=how),
         "completion": partial(completion.measure, how=how),
         "reading": partial(reading.measure, how=how),
         "commits": commits.measure,
@@ -51,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=", ".join(names))
     parser.add_argument("--scratch", type=Path, metavar="FOLDER", help="keep what is made for the measurements there, and use what is there already")
-    lines = parser.add_argument_group("startup, completion and reading")
+    lines = parser.add_argument_group("startup, remote, completion and reading")
     lines.add_argument("--small", action="store_true", help="in a small repository, for development")
     lines.add_argument("--by", choices=WAYS, default=How().by, help="%(choices)s; the last two for a machine that is busy")
     lines.add_argument("--only", default="", metavar="TEXT", help="only the lines with this text")

@@ -19,10 +19,10 @@ LINES = {
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     """The ratios to `python -c pass`."""
-    return ratios(_workspace(scratch / "startup"), LINES, how)
+    return ratios(workspace_with_tables(scratch / "startup"), LINES, how)
 
 
-def _workspace(folder: Path) -> Path:
+def workspace_with_tables(folder: Path) -> Path:
     """A workspace with some hundred tables and a history."""
     if folder.exists():
         return folder

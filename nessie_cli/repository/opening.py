@@ -1,4 +1,4 @@
-"""From a URL to a repository."""
+"""From a URL to a repository. A store is opened without the HTTP client, and a server without the kernel and the stores."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.forms import NO_COMMIT
-from nessie_cli.model import ReferenceType, check_new_reference_name
+from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.repository.notes import NoNotes, Notes
-from nessie_cli.store.base import Store
-from nessie_cli.store.opening import create_store, open_store
-from nessie_cli.store.records import Move, Request, Write
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -66,9 +60,9 @@ def connect(
         from nessie_cli.repository.remote.opening import open_remote
 
         return open_remote(url, access or Access(), context)
-    if url == "memory:":
-        return _initialised(create_store(url), "main", context)
-    return LocalRepository(open_store(url, migrate=migrate), context)
+    from nessie_cli.repository.local_opening import create_local, open_local
+
+    return create_local(url, None, context) if url == "memory:" else open_local(url, context, migrate=migrate)
 
 
 def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
@@ -80,20 +74,6 @@ def create(url: str, *, default_branch: str | None = None, who: str = "", clock:
         raise InvalidInput("a repository behind a server is made where its store is, not through the server; use connect(url)")
     if default_branch is not None:
         check_new_reference_name(default_branch)
-    return _initialised(create_store(url), default_branch, Context(who, clock, random))
+    from nessie_cli.repository.local_opening import create_local
 
-
-def _initialised(store: Store, default_branch: str | None, context: Context) -> Repository:
-    if DEFAULT_BRANCH not in store.settings().values:
-        name, time = default_branch or "main", context.clock()
-        request = Request(context.random(8).hex(), "", b"", b"", time)
-        first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id)
-        facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(context.clock())}
-        # When two processes create one store, the second finds the branch there and its write changes nothing.
-        store.commit([Write(request, moves=[first], settings=facts)])
-    repository = LocalRepository(store, context)
-    if default_branch not in (None, repository.default_branch):
-        existing = repository.default_branch
-        repository.close()
-        raise InvalidInput(f"the repository exists and its default branch is '{existing}', not '{default_branch}'")
-    return repository
+    return create_local(url, default_branch, Context(who, clock, random))

@@ -9,8 +9,7 @@ hash or name stands for exists is decided by the caller; here they are only well
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, structs
@@ -28,7 +27,6 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
     Unchanged,
-    UnknownContent,
     check_reference_name,
     check_writable,
 )
@@ -36,6 +34,7 @@ from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.wire import bodies, shapes
 from nessie_cli.wire.guards import JsonObject, check, guard_of, is_lenient
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
+from nessie_cli.wire.values import decode_instant, object_with_type, unknown_content
 
 _HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
 _HASH_RULE = (
@@ -45,26 +44,10 @@ _HASH_RULE = (
 _DEFAULT_BRANCH = "-"
 """Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
 
-MAX_DEPTH = 50
-"""How deeply the attributes of a content of an unknown type may be nested; they are stored and copied as they are."""
-
-_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
 _KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest))
 # Made once: a large commit looks them up for every operation.
 _SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
-
-
-def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
-    """The discriminator `type` of a JSON object; `known` is what the message offers."""
-    if not isinstance(data, dict):
-        raise fault(path, f"must be an object, not {describe(data)}")
-    name = data.get("type")
-    if name is None:
-        raise fault(join(path, "type"), f"is missing ({', '.join(known)})")
-    if not isinstance(name, str):
-        raise fault(join(path, "type"), f"must be text, not {describe(name)}")
-    return name
 
 
 # -- values -------------------------------------------------------------------------------------------------------------------------------
@@ -85,44 +68,22 @@ def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
         raise fault(path, error.message) from None
 
 
-def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False, stored: bool = False) -> Content:
-    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused.
-
-    One that is `stored` already may be a namespace that could not be written any more.
-    """
+def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
+    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
     name = object_with_type(data, path, CONTENT_TYPES)
     if name in _CONTENTS:
         attributes = check(_CONTENTS[name], data, path).__dict__
         try:
             content = CONTENT_TYPES[name](**attributes)
-            if not stored:
-                check_writable(content)
+            check_writable(content)
         except InvalidInput as error:
             # The value names its type as the owner of an attribute; from outside, the path is the owner.
             raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
         return content
     if allow_unknown:
-        return _unknown_content(name, data, path)
+        return unknown_content(name, check(guard_of(bodies.ForeignContent), data, path).__dict__["id"], data, path)
     near = f"write {name.upper()}" if name.upper() in CONTENT_TYPES else f"known are {', '.join(CONTENT_TYPES)}"
     raise fault(join(path, "type"), f"{describe(name)} is no content type ({near})")
-
-
-def _unknown_content(name: str, data: dict[str, Any], path: str) -> Content:
-    content_id = check(guard_of(bodies.ForeignContent), data, path).__dict__["id"]
-    attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
-    if _depth(attributes) > MAX_DEPTH:
-        raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
-    return UnknownContent(id=content_id, foreign_type=name, foreign_attributes=attributes)
-
-
-def _depth(value: Any) -> int:
-    """How many objects and lists lie within each other, this one included; stops counting behind `MAX_DEPTH`."""
-    level: list[Any] = [value]
-    depth = 0
-    while level and depth <= MAX_DEPTH:
-        inner = (item.values() if isinstance(item, dict) else item for item in level)
-        level, depth = [found for items in inner for found in items if isinstance(found, dict | list)], depth + 1
-    return depth
 
 
 def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
@@ -155,17 +116,6 @@ def decode_operation(data: Any, path: str = "operation", *, allow_unknown: bool 
         offer = f"write {near}" if near in _OPERATIONS else f"known are {', '.join(_OPERATIONS)}"
         raise fault(join(path, "type"), f"{describe(name)} is no operation ({offer})")
     return decode(data, path, allow_unknown=allow_unknown)
-
-
-def decode_instant(text: str, path: str) -> datetime:
-    """An ISO instant with `Z` or an offset, in UTC; digits beyond microseconds are cut off."""
-    found = _INSTANT.fullmatch(text)
-    if found:
-        try:
-            return datetime.fromisoformat(f"{found[1]}{(found[2] or '.0')[:7]}{found[3]}").astimezone(UTC)
-        except (ValueError, OverflowError):
-            pass
-    raise fault(path, f"must be an ISO instant such as 2026-01-31T12:00:00Z, not {describe(text)}")
 
 
 def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:

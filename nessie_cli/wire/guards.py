@@ -46,16 +46,6 @@ def guard_of(shape: Any) -> type[Guard]:
     return create_model(shape.__name__, __base__=base, **fields)
 
 
-@cache
-def answer_guard(shape: Any, *needed: str) -> type[Guard]:
-    """The model of a shape in an answer of any server: attributes that are not `needed` may be missing.
-
-    Shapes within it remain JSON.
-    """
-    fields: dict[str, Any] = {one.field: _answer_field(one, needed=one.name in needed) for one in attributes(shape)}
-    return create_model(shape.__name__, __base__=Guard, **fields)
-
-
 def _field(one: Attribute) -> Any:
     """The type and default of an attribute of a request."""
     kind, nullable = without_null(one.type)
@@ -91,32 +81,14 @@ def _map_or_empty_list(value: Any) -> Any:
     return {} if value == [] and is_lenient() else value
 
 
-_EMPTY: Mapping[Any, Any] = {str: "", bool: False, int: 0}
-
-
-def _answer_field(one: Attribute, *, needed: bool) -> Any:
-    """The type and default of an attribute of an answer."""
-    kind, nullable = without_null(one.type)
-    checked = _checked(kind, nested=False)
-    empty = None if nullable else _EMPTY.get(checked)
-    if nullable or (empty is None and not needed):
-        checked = checked | None
-    return checked, Field(... if needed else empty, alias=one.name)
-
-
-def _checked(kind: Any, *, nested: bool = True) -> Any:
-    """What pydantic checks for a type.
-
-    Only that it is an object if it is one of several shapes, if its faults name its attributes, or unless `nested`.
-    """
+def _checked(kind: Any) -> Any:
+    """What pydantic checks for a type: only that it is an object if it is one of several shapes, or if its faults name its attributes."""
     if get_origin(kind) is list:
-        item = _checked(get_args(kind)[0], nested=nested)
-        # Values hold tuples, which pydantic makes of lists if it is not strict; the items stay strict.
-        return list[item] if nested else Annotated[tuple[item, ...], Field(strict=False)]  # type: ignore[valid-type]
+        return list[_checked(get_args(kind)[0])]  # type: ignore[misc]
     if get_origin(kind) is dict:
-        return dict[str, _checked(get_args(kind)[1], nested=nested)]  # type: ignore[misc]
+        return dict[str, _checked(get_args(kind)[1])]  # type: ignore[misc]
     if alternatives(kind) or is_shape(kind):
-        return guard_of(kind) if nested and is_shape(kind) and not kind.rejects_unknown else JsonObject
+        return guard_of(kind) if is_shape(kind) and not kind.rejects_unknown else JsonObject
     bounds = SCALARS.get(kind, {})
     if "maximum" in bounds:
         return Annotated[int, Field(ge=bounds["minimum"], le=bounds["maximum"])]

@@ -8,11 +8,11 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
-from nessie_cli.wire.decode import object_with_type
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
 from nessie_cli.wire.rest import GarbageCollectorConfig
+from nessie_cli.wire.values import object_with_type
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from manual.tree import module_of
+from nessie_cli import connect
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES
+from tests.server.serving import serving
 
 NEVER = {"rich", "pydantic", "requests", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn"}
 PROGRAM = """
@@ -40,6 +42,15 @@ def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
 
     assert "nessie_cli.store.sqlite" in loaded
     assert NEVER & loaded == set()
+
+
+@pytest.mark.parametrize("args", [("branch", "--json"), ("log",), ("content", "list"), ("status",), ("diff", "main~1")])
+def test_reading_from_a_server_loads_neither_stores_nor_the_validation_of_requests(catalog, args):
+    with connect(f"sqlite:///{catalog.folder}/.nessie/store.sqlite") as repository, serving(repository) as url:
+        loaded = modules_after(catalog, "--store", url, *args)
+
+    assert "requests" in loaded
+    assert {"pydantic", "apsw", "authlib", "nessie_cli.repository.local", "nessie_cli.kernel.committing"} & loaded == set()
 
 
 def test_no_command_loads_another_one(catalog):

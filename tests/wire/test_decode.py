@@ -13,7 +13,6 @@ import pytest
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import UDF, CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put, Unchanged, UnknownContent
 from nessie_cli.wire.decode import (
-    MAX_DEPTH,
     decode_batch,
     decode_commit_meta,
     decode_content,
@@ -22,6 +21,7 @@ from nessie_cli.wire.decode import (
     decode_operation,
     decode_operations,
 )
+from nessie_cli.wire.values import MAX_DEPTH
 
 TABLE = {"type": "ICEBERG_TABLE", "metadataLocation": "f", "snapshotId": 1, "schemaId": 2, "specId": 3, "sortOrderId": 4}
 PUT = {"type": "PUT", "key": {"elements": ["db", "t"]}, "content": TABLE}

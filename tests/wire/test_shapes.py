@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import convert
 
 from nessie_cli.errors import AmbiguousHash, ContentNotFound, InvalidInput, MergeConflict, NotFound, OutcomeUnknown, ReferenceConflict
 from nessie_cli.model import (
@@ -44,7 +45,7 @@ from nessie_cli.model import (
 from nessie_cli.wire import answers, bodies, documents, facts, rest, schemas, shapes
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import assembled, encode, encode_error, encode_page
-from nessie_cli.wire.guards import answer_guard, guard_of
+from nessie_cli.wire.guards import guard_of
 from nessie_cli.wire.shape import OneOf, Shape, attributes, constant
 
 HASH, OTHER = "ab" * 32, "cd" * 32
@@ -252,7 +253,25 @@ def test_a_request_has_a_model_with_the_attributes_of_its_shape(shape):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
-    answer_guard(shape).model_validate({})
+    convert({}, answers.struct_of(shape))
+
+
+@pytest.mark.parametrize(
+    ("decode", "data", "message"),
+    [
+        (answers.decode_reference, {"type": "BRANCH", "name": "main"}, "reference: Object missing required field `hash`"),
+        (answers.decode_reference, {"type": "BRANCH", "name": 7, "hash": HASH}, "reference.name: Expected `str`, got `int`"),
+        (answers.decode_meta, {"message": "", "authors": ["a", 7]}, "commitMeta.authors[1]: Expected `str`, got `int`"),
+        (answers.decode_log_entry, {"commitMeta": {"message": True}}, "logEntries.commitMeta.message: Expected `str`, got `bool`"),
+        (answers.decode_content, {"type": "ICEBERG_TABLE", "metadataLocation": "f"}, "content: Object missing required field `snapshotId`"),
+        (answers.decode_content, {"type": "HUDI", "id": 7}, "content.id: Expected `str | null`, got `int`"),
+        (answers.decode_content, [], "content: must be an object, not a list"),
+    ],
+)
+def test_a_fault_of_an_answer_names_its_place(decode, data, message):
+    with pytest.raises(InvalidInput) as raised:
+        decode(data)
+    assert raised.value.message == message
 
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():

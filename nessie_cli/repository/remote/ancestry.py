@@ -20,6 +20,8 @@ _TICK = timedelta(microseconds=1)
 _CLOCK_ERROR = timedelta(days=1)
 """How much older than its parent a commit of other servers may look. On ours it never does."""
 _BOTH = 3
+_FIRST_PAGE = 50
+"""Commits in the first page of a walk: most walks end within it, `log -n 20` for example."""
 
 
 class Ancestry:
@@ -30,12 +32,14 @@ class Ancestry:
         self._operations = operations
         # Commits with operations can be large; they are dropped with this object.
         self._commits: Known[str, LogEntry] = Known(MOST_COMMITS) if operations else session.commits
+        self._page = _FIRST_PAGE
 
     def commit(self, hash_: str) -> LogEntry:
         """One commit. If it is not cached, a page of its first parents is fetched with it."""
         found = self._commits.get(hash_)
         if found is None:
-            page = {entry.hash: entry for entry in log_page(self._session, hash_, PAGE, operations=self._operations)}
+            page = {entry.hash: entry for entry in log_page(self._session, hash_, self._page, operations=self._operations)}
+            self._page = PAGE
             for entry in page.values():
                 self._commits[entry.hash] = entry
             found = page[hash_]

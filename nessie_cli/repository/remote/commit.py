@@ -15,7 +15,6 @@ from nessie_cli.repository.remote.revisions import is_hash
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import segment
 from nessie_cli.wire import answers
-from nessie_cli.wire.decode import decode_key
 
 
 class CommitRequest(NamedTuple):
@@ -56,7 +55,7 @@ def path_expecting(session: Session, branch: str, hash_: str | None) -> str:
 
 def commit_result(data: Any) -> CommitResult:
     """The answer to a commit."""
-    added = {decode_key(item["key"]): str(item["contentId"]) for item in data.get("addedContents") or ()}
+    added = {answers.decode_key(item["key"]): str(item["contentId"]) for item in data.get("addedContents") or ()}
     return CommitResult(answers.decode_reference(data["targetBranch"]), added)
 
 

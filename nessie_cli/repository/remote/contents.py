@@ -14,11 +14,12 @@ from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
-from nessie_cli.wire.decode import decode_key
 from nessie_cli.wire.encode import encode_key
 
 KEYS_AT_ONCE = 500
 """Keys whose contents are asked for in one request, in its body."""
+_MOST_ENTRIES = 1000
+"""Entries in the largest page of a listing."""
 _MOST_AT_ALL = 2**31 - 1
 _LONGEST_KEYS = 3000
 """Characters of keys in one URL."""
@@ -31,7 +32,7 @@ def entries(session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bo
     """
     path = f"trees/{segment('@' + at)}/entries"
     for part in _queries(session, keys):
-        for entry in session.pages(path, "entries", {**part, "content": "true"}, _entry):
+        for entry in session.pages(path, "entries", {**part, "content": "true"}, _entry, most=_MOST_ENTRIES):
             yield entry if content else Entry(entry.key, entry.type, entry.content_id, entry.value_hash)
 
 
@@ -56,7 +57,7 @@ def diff(session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS) -
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:
     """The last key of each part of at most `most` keys but the last, by the extensions."""
     query: Query = {"at": at, "most": str(min(most, _MOST_AT_ALL)), "prefix-key": session.key_text(prefix) if prefix else None}
-    return understood(session.transport.get("divisions", query), lambda found: [decode_key(key) for key in found["divisions"]], "divisions")
+    return understood(session.transport.get("divisions", query), lambda found: [answers.decode_key(key) for key in found["divisions"]], "divisions")
 
 
 def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
@@ -87,13 +88,13 @@ def _grouped(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _contents(answer: Any) -> dict[ContentKey, Content]:
-    return {decode_key(item["key"]): answers.decode_content(item["content"]) for item in answer["contents"]}
+    return {answers.decode_key(item["key"]): answers.decode_content(item["content"]) for item in answer["contents"]}
 
 
 def _entry(data: Any) -> Entry:
     content = answers.decode_content(data["content"]) if data.get("content") is not None else None
     return Entry(
-        key=decode_key(data["name"]),
+        key=answers.decode_key(data["name"]),
         type=str(data["type"]),
         content_id=str(data.get("contentId") or (content.id if content else "") or ""),
         value_hash=object_id(Kind.VALUE, encode_value(content)).hex() if content else "",
@@ -104,7 +105,7 @@ def _entry(data: Any) -> Entry:
 def _diff_entry(data: Any) -> DiffEntry:
     before, after = data.get("from"), data.get("to")
     return DiffEntry(
-        decode_key(data["key"]),
+        answers.decode_key(data["key"]),
         None if before is None else answers.decode_content(before),
         None if after is None else answers.decode_content(after),
     )

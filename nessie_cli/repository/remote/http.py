@@ -96,6 +96,8 @@ def _check_certificates(access: Access) -> None:
 
     Requests would fail late, or ask for a password.
     """
+    if not (access.ca or access.certificate or access.key):
+        return
     trial = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if access.ca:
         try:

@@ -2,14 +2,15 @@
 
 Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own
 servers announce the extensions of `wire.extensions`; on others `plain` has the verbs that differ,
-and `key_history` searches.
+and `key_history` searches. What only writing needs is imported by the verbs that write: the rules of
+the kernel would cost every reading command 10 ms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
@@ -36,11 +37,13 @@ from nessie_cli.repository.changes import (
     Revision,
     Transplant,
 )
-from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.remote import commit, contents, drafts, history, key_history, plain, references, revisions, sending, settings
+from nessie_cli.repository.remote import contents, history, key_history, references, revisions, settings
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.session import Session
-from nessie_cli.repository.requests import Submission
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.draft import Draft
+    from nessie_cli.repository.requests import Submission
 
 
 class RemoteRepository(Repository):
@@ -86,8 +89,13 @@ class RemoteRepository(Repository):
         if name is not None and not name.isascii():
             # No reference can ever have had such a name, and not every text can be sent.
             return
-        found = references.reflog if self._extensions else plain.reflog
-        yield from islice(found(self._session, name), limit)
+        if self._extensions:
+            found = references.reflog(self._session, name)
+        else:
+            from nessie_cli.repository.remote import plain
+
+            found = plain.reflog(self._session, name)
+        yield from islice(found, limit)
 
     # -- history -----------------------------------------------------------------------------------
 
@@ -156,19 +164,26 @@ class RemoteRepository(Repository):
 
     def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
         """See `Dividing`."""
-        divide = contents.divisions if self._extensions else plain.divisions
-        return divide(self._session, self._hash(at), most, prefix)
+        if self._extensions:
+            return contents.divisions(self._session, self._hash(at), most, prefix)
+        from nessie_cli.repository.remote import plain
+
+        return plain.divisions(self._session, self._hash(at), most, prefix)
 
     # -- writing -----------------------------------------------------------------------------------
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
         """See `Repository`; by a dry run, if the server has one for the change. Only moves of references are exact."""
+        from nessie_cli.repository.remote import drafts
+
         drafted = drafts.draft(self._session, change)
         drafted.open_view = lambda _: self
         return drafted
 
     def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`; what `check` has seen stays the source of a merge, even if its branch moves."""
+        from nessie_cli.repository.remote import sending
+
         drafted = None
         if check is not None and not (request_id and self.find_request(request_id, branch=_branch_of(change))):
             drafted = self.draft(change)
@@ -182,7 +197,11 @@ class RemoteRepository(Repository):
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """See `Repository`."""
         if self._extensions:
+            from nessie_cli.repository.remote import commit
+
             return commit.find_request(self._session, request_id)
+        from nessie_cli.repository.remote import plain
+
         return plain.find_request(self._session, request_id, branch)
 
     # -- care --------------------------------------------------------------------------------------

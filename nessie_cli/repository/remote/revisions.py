@@ -52,6 +52,9 @@ def is_hash(text: str) -> bool:
 def _named(session: Session, spec: CommitSpec) -> Reference:
     if spec.name is None:
         return Reference(ReferenceType.DETACHED, "", existing(session, spec.hash or ""))
+    if spec.hash is None and spec.name in session.hashes:
+        # Named by the server before. No reference has the name of a whole hash.
+        return Reference(ReferenceType.DETACHED, "", spec.name)
     try:
         found = references.get(session, spec.name)
     except ReferenceNotFound:
@@ -62,7 +65,13 @@ def _named(session: Session, spec: CommitSpec) -> Reference:
 
 
 def _stepped(session: Session, hash_: str, step: Step) -> str:
-    return NO_ANCESTOR if hash_ == NO_ANCESTOR else _effective(session, f"@{hash_}{step}")
+    if hash_ == NO_ANCESTOR:
+        return NO_ANCESTOR
+    revision = f"@{hash_}{step}"
+    found = session.steps.get(revision)
+    if found is None:
+        found = session.steps[revision] = _effective(session, revision)
+    return found
 
 
 def _effective(session: Session, revision: str) -> str:

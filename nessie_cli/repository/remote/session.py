@@ -12,8 +12,8 @@ from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.known import Known
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
-from nessie_cli.wire.decode import decode_instant
 from nessie_cli.wire.extensions import ANNOUNCED
+from nessie_cli.wire.values import decode_instant
 
 PAGE = 250
 API_VERSION = 2
@@ -54,6 +54,8 @@ class Session:
         """
         self.hashes: Known[str, bool] = Known(MOST_HASHES)
         """Hashes of commits that the server has named."""
+        self.steps: Known[str, str] = Known(MOST_COMMITS)
+        """Hashes by the revision that led to them, a whole hash and one step."""
         self.named(NO_ANCESTOR)
 
     @property
