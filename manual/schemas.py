@@ -166,8 +166,8 @@ commands print their document on one line.
 
 def _words(answer: Answer) -> str:
     names = ", ".join(getattr(document, "__name__", str(document)) for document in answer.documents)
-    line = f"; per line {', '.join(one.__name__ for one in _records(answer))}" if answer.record is not None else ""
-    return (names or "only errors") + line
+    records = ", ".join(record.__name__ for record in _records(answer)) if answer.record is not None else ""
+    return (names or "only errors") + (f"; per line {records}" if records else "")
 
 
 # -- the list of attributes ---------------------------------------------------------------------------------------------------------------

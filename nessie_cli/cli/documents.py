@@ -72,13 +72,6 @@ class AcceptedServer(Shape):
     token: bool
 
 
-class Switched(Shape):
-    """The current reference, and how many staged operations have come along."""
-
-    reference: shapes.Reference
-    staged: Count
-
-
 class Stash(Shape):
     """A batch that was put aside."""
 
@@ -151,22 +144,6 @@ class History(wire.Page):
     history: list[Moment]
 
 
-# -- references ---------------------------------------------------------------------------------------------------------------------------
-
-
-class References(wire.Page):
-    """Branches or tags."""
-
-    references: list[shapes.Reference]
-
-
-class DeletedReferences(Shape):
-    """References that were deleted, where several were named; `errors` where some could not be."""
-
-    references: list[shapes.Reference]
-    errors: NotRequired[list[wire.Error]]
-
-
 # -- care -------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -237,14 +214,12 @@ class Answer(NamedTuple):
 
 
 _STAGED = Answer((Batch, wire.Committed))
-_REFERENCES = Answer((References, shapes.SingleReference, DeletedReferences), shapes.Reference)
 _STASH = Answer((Stash,))
 _GC = Answer((gc.CollectorRun,))
 
 ANSWERS: Mapping[str, Answer] = {
     "init": Answer((Initialised,)),
     "status": Answer((Status,)),
-    "switch": Answer((Switched,)),
     "login": Answer((AcceptedServer,)),
     "config list": Answer((Settings,), Setting),
     "config get": Answer((Setting,)),
@@ -279,8 +254,6 @@ ANSWERS: Mapping[str, Answer] = {
     "gc apply": Answer((gc.CollectorRun, gc.CollectorRehearsal)),
     "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
     "show": Answer((ShownCommit, ShownContent)),
-    "branch": _REFERENCES,
-    "tag": _REFERENCES,
     "merge": Answer((wire.Merge,)),
     "transplant": Answer((wire.Merge,)),
     "cherry-pick": Answer((wire.Merge,)),

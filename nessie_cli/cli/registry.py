@@ -140,7 +140,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "status": CommandEntry(
         "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
     ),
-    "switch": CommandEntry("switch", "switch", "Change the workspace's current reference.", WORKSPACE),
+    "switch": CommandEntry("references.switch", "", "Change the workspace's current reference.", WORKSPACE),
     "login": CommandEntry(
         "login", "login", "Accept a server, so that credentials may go there even if only a workspace names it; with a token, keep it.", WORKSPACE
     ),
@@ -181,8 +181,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "log": CommandEntry("log.log", "", "Show the history, newest commit first.", HISTORY),
     "show": CommandEntry("log.show", "", "Show a commit's metadata and changes.", HISTORY),
     "diff": CommandEntry("log.diff", "", "Show the contents that differ between two revisions, field by field.", HISTORY),
-    "branch": CommandEntry("branch", "branch", "List, create, delete, rename or assign branches.", REFERENCES),
-    "tag": CommandEntry("tag", "tag", "List, create, delete, rename or assign tags.", REFERENCES),
+    "branch": CommandEntry("references.branch", "", "List, create, delete, rename or assign branches.", REFERENCES),
+    "tag": CommandEntry("references.tag", "", "List, create, delete, rename or assign tags.", REFERENCES),
     "merge": CommandEntry("merge", "merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
     "resolve": CommandEntry("resolve", "resolve", "Settle the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
     "transplant": CommandEntry("transplant", "transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),

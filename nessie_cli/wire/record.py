@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from nessie_cli import model
 from nessie_cli.wire import documents, shapes
 from nessie_cli.wire.encode import ENCODERS
-from nessie_cli.wire.facts import merge_with_facts
+from nessie_cli.wire.facts import error_with_facts, merge_with_facts
 from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
 
 INLINE = "inline"
@@ -42,6 +42,7 @@ SHAPES: Mapping[Any, Any] = {
 }
 """The shape of each model type."""
 
+ENCODERS[documents.Error] = error_with_facts
 ENCODERS[documents.Merge] = merge_with_facts
 
 

@@ -57,5 +57,9 @@ def execute(options: Any, app: Invocation) -> None:
         print_json(result, app.output)
     else:
         module.show(result, app.output)
+    if result.failures:
+        from nessie_cli.cli.failures import partly_done
+
+        partly_done(result.failures, app)
     if result.exit_code:
         raise typer.Exit(result.exit_code)

@@ -1,8 +1,10 @@
 """The result of a command, and its JSON."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
+from nessie_cli.errors import NessieError
 from nessie_cli.wire import documents
 from nessie_cli.wire.encode import encode, encoder
 from nessie_cli.wire.record import OPTIONAL, Record
@@ -22,6 +24,11 @@ class Result(Record):
     def exit_code(self) -> int:
         """The exit code of the command."""
         return 0
+
+    @property
+    def failures(self) -> Sequence[NessieError]:
+        """The parts of the work that failed: printed on stderr after the result, exit code 8."""
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import typer
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.references import follow_rename
+from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec

@@ -1,0 +1,1 @@
+"""Branches and tags: `nessie branch`, `nessie tag` and `nessie switch`."""

@@ -1,0 +1,50 @@
+"""Creating references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.results import SingleReference
+from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceNotFound
+from nessie_cli.model import Reference, ReferenceType, check_new_reference_name
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.references.options import ReferenceOptions
+
+
+def create(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
+    """Creates NAME at START, or at the current reference."""
+    if options.expected_hash is not None:
+        hint = f"Hint: `nessie {type_.lower()} NEW OLD` makes one where another stands"
+        raise InvalidInput(f"--expected-hash guards -d, -m and -f. {hint}")
+    name, *rest = options.between(1, 2, "NAME [START]")
+    start = rest[0] if rest else None
+    if options.hash_on_ref:
+        start = f"{start or app.reference_name()}@{options.hash_on_ref}"
+    target = app.repository().resolve(app.revision(start)).hash
+    return create_at(options, app, Reference(type_, name, target))
+
+
+def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> SingleReference:
+    """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
+    check_new_reference_name(wanted.name)
+    try:
+        if options.dry_run:
+            _check_is_free(app, wanted.name)
+            return SingleReference(wanted, "would create")
+        created = app.repository().create_reference(wanted.type, wanted.name, wanted.hash)
+    except AlreadyExists:
+        if not options.if_not_exists:
+            raise
+        return SingleReference(existing(app, wanted.type, wanted.name), "exists already:")
+    return SingleReference(created, "created")
+
+
+def _check_is_free(app: Invocation, name: str) -> None:
+    try:
+        app.repository().reference(name)
+    except ReferenceNotFound:
+        return
+    raise AlreadyExists(f"reference '{name}' exists already", name)

@@ -1,0 +1,111 @@
+"""Deleting references."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
+from nessie_cli.cli.references.results import DeletedReferences, SingleReference
+from nessie_cli.cli.words import confirm
+from nessie_cli.errors import (
+    InvalidInput,
+    NessieError,
+    NotAllowed,
+    NotFound,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
+from nessie_cli.model import Reference, ReferenceType
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.references.options import ReferenceOptions
+
+
+def delete(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+) -> SingleReference | DeletedReferences:
+    """Deletes the named references.
+
+    If some of them cannot be deleted, the others are deleted all the same.
+    """
+    if not options.words or (options.expected_hash and len(options.words) > 1):
+        raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
+    failures: list[NessieError] = []
+    # All of them are looked up before the first one is deleted.
+    found = list(_named(options, app, type_, failures))
+    names = {reference.name for reference in found}
+    _keep_current(app, names)
+    lost = {one.name for one in found if is_only_way_to(app.repository(), one.hash, names)}
+    if lost and not options.dry_run:
+        listed = ", ".join(one.name for one in found if one.name in lost)
+        leads = "leads" if len(lost) == 1 else "lead"
+        confirm(
+            app,
+            f"Only {listed} {leads} to some commits. Delete?",
+            yes=options.yes or options.force_delete,
+        )
+    deleted = list(_deleted(options, app, found, failures))
+    if failures and not deleted:
+        raise failures[0]
+    deletions = [_deletion(one, lost, dry_run=options.dry_run) for one in deleted]
+    if len(deletions) == 1 and not failures:
+        return deletions[0]
+    return DeletedReferences(deleted, failures, deletions)
+
+
+def _named(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+    failures: list[NessieError],
+) -> Iterator[Reference]:
+    default = app.repository().config().default_branch
+    for name in dict.fromkeys(options.words):
+        if name == default:
+            raise InvalidInput(
+                f"'{name}' is the default branch of this repository; it cannot be deleted",
+            )
+        try:
+            yield existing(app, type_, name)
+        except ReferenceNotFound as error:
+            if not options.if_exists:
+                failures.append(error)
+
+
+def _keep_current(app: Invocation, names: Collection[str]) -> None:
+    current = app.workspace.current_reference() if app.workspace else None
+    if current in names:
+        way = "`nessie switch` to another one first"
+        raise InvalidInput(f"'{current}' is the current reference of this workspace; {way}")
+
+
+def _deleted(
+    options: ReferenceOptions,
+    app: Invocation,
+    found: list[Reference],
+    failures: list[NessieError],
+) -> Iterator[Reference]:
+    for one in found:
+        try:
+            hash_ = expected_hash(options, app, one)
+            if not options.dry_run:
+                app.repository().delete_reference(one.name, expected_hash=hash_)
+            yield one
+        except (NotAllowed, NotFound, ReferenceConflict) as error:
+            failures.append(error)
+
+
+def _deletion(reference: Reference, lost: Collection[str], *, dry_run: bool) -> SingleReference:
+    if dry_run:
+        return SingleReference(reference, "would delete")
+    only = " (nothing else leads to its last commits)" if reference.name in lost else ""
+    return SingleReference(
+        reference,
+        "deleted",
+        f"`nessie undo {reference.name}` brings it back{only}",
+    )

@@ -1,0 +1,23 @@
+"""Looking up a reference of one type."""
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Reference, ReferenceType
+
+
+def existing(
+    app: Invocation,
+    type_: ReferenceType,
+    name: str,
+    *,
+    metadata: bool = False,
+) -> Reference:
+    """Returns a reference of a type.
+
+    Raises `ReferenceNotFound`, or `InvalidInput` if the reference is of the other type.
+    """
+    reference = app.repository().reference(name, metadata=metadata)
+    if reference.type is not type_:
+        other = reference.type.lower()
+        raise InvalidInput(f"'{name}' is a {other}, not a {type_.lower()}; use `nessie {other}`")
+    return reference

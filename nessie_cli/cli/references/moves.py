@@ -1,0 +1,68 @@
+"""Renaming references and moving them to another commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
+from nessie_cli.cli.references.results import References, SingleReference
+from nessie_cli.cli.words import confirm
+from nessie_cli.errors import NotFound
+from nessie_cli.model import Reference, ReferenceType
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.references.options import ReferenceOptions
+
+
+def rename(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
+    """Renames OLD, or the current reference, to NEW."""
+    old, new = options.old_and_new(app.reference_name, "-m [OLD] NEW")
+    reference = existing(app, type_, old)
+    if options.dry_run:
+        return SingleReference(reference, f"would rename {old} to {new}:")
+    hash_ = expected_hash(options, app, reference)
+    renamed = app.repository().rename_reference(old, new, expected_hash=hash_)
+    follow_rename(app, old, new)
+    return SingleReference(renamed, f"renamed {old} to")
+
+
+def follow_rename(app: Invocation, old: str, new: str) -> None:
+    """Lets the workspace and its batch use the new name of a reference."""
+    if not app.workspace:
+        return
+    app.workspace.follow_rename(old, new)
+    with app.batch_file().changing() as file:
+        batch = file.read()
+        if batch is not None and batch.branch == old and batch.store in (None, app.store.name()):
+            file.write(replace(batch, branch=new))
+
+
+def assign(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+) -> SingleReference | References:
+    """Moves NAME to TARGET."""
+    name, to = options.between(2, 2, "-f NAME TARGET")
+    repository = app.repository()
+    try:
+        reference = existing(app, type_, name)
+    except NotFound:
+        if not options.if_exists:
+            raise
+        return References(references=(), current=None, verbose=False)
+    target = repository.resolve(app.revision(to)).hash
+    if options.dry_run:
+        return SingleReference(Reference(type_, name, target), "would assign")
+    backwards = not repository.is_ancestor(reference.hash, target)
+    if backwards and is_only_way_to(repository, reference.hash, [name]):
+        question = f"Only {name} leads to some of its commits. Move it all the same?"
+        confirm(app, question, yes=options.yes)
+    hash_ = expected_hash(options, app, reference)
+    assigned = repository.assign_reference(name, target, expected_hash=hash_)
+    hint = f"`nessie undo {name}` takes it back to {app.output.err.hash(reference.hash)}"
+    return SingleReference(assigned, "assigned", hint if backwards else None)

@@ -1,0 +1,191 @@
+"""The options that `nessie branch` and `nessie tag` share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.render.text import counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOptions:
+    """List, create, delete, rename or assign references of one type."""
+
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME [START]]",
+            help="The name to create, and the revision where it starts. Default: HEAD.",
+        ),
+    ] = None
+    list_: Annotated[
+        bool,
+        typer.Option("-l", "--list", help="List all, or those with these names or glob patterns."),
+    ] = False
+    contains: Annotated[
+        str | None,
+        typer.Option("--contains", metavar="REV", help="List those that contain this commit."),
+    ] = None
+    no_contains: Annotated[
+        str | None,
+        typer.Option(
+            "--no-contains",
+            metavar="REV",
+            help="List those that do not contain this commit.",
+        ),
+    ] = None
+    merged: Annotated[
+        str | None,
+        typer.Option(
+            "--merged",
+            metavar="[REV]",
+            help="List those that are merged into REV. Default: HEAD.",
+        ),
+    ] = None
+    no_merged: Annotated[
+        str | None,
+        typer.Option(
+            "--no-merged",
+            metavar="[REV]",
+            help="List those that are not merged into REV. Default: HEAD.",
+        ),
+    ] = None
+    points_at: Annotated[
+        str | None,
+        typer.Option("--points-at", metavar="REV", help="List those that point at this commit."),
+    ] = None
+    filter_: Annotated[
+        str | None,
+        typer.Option(
+            "--filter",
+            metavar="CEL",
+            help="List those for which this expression over `ref`, `commit` and `refMeta` is true.",
+        ),
+    ] = None
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            metavar="KEY",
+            help="List by name, time, ahead or behind; -time: newest first.",
+        ),
+    ] = None
+    show_current: Annotated[
+        bool,
+        typer.Option("--show-current", help="Print the name of the current reference."),
+    ] = False
+    extended: Annotated[
+        bool,
+        typer.Option(
+            "-x",
+            "--extended",
+            help="List with ahead, behind and last commit, as -v does.",
+        ),
+    ] = False
+    delete: Annotated[
+        bool,
+        typer.Option("-d", "--delete", help="Delete the named references."),
+    ] = False
+    force_delete: Annotated[
+        bool,
+        typer.Option("-D", hidden=True, help="Delete the named references without confirmation."),
+    ] = False
+    rename: Annotated[bool, typer.Option("-m", "--move", help="Rename: [OLD] NEW.")] = False
+    assign: Annotated[
+        bool,
+        typer.Option("-f", "--force", help="Move a reference: NAME TARGET."),
+    ] = False
+    if_exists: Annotated[
+        bool,
+        typer.Option("--if-exists", help="Do nothing if the name does not exist."),
+    ] = False
+    if_not_exists: Annotated[
+        bool,
+        typer.Option("--if-not-exists", help="Do nothing if the name exists already."),
+    ] = False
+    expected_hash: Annotated[
+        str | None,
+        typer.Option(
+            "--expected-hash",
+            "-c",
+            metavar="H",
+            help="Fail unless the reference is at this commit.",
+        ),
+    ] = None
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            "-y",
+            help="Do not ask for confirmation, even if commits become unreachable.",
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show what would be created, deleted, renamed or assigned, and do nothing.",
+        ),
+    ] = False
+    hash_on_ref: Annotated[
+        str | None,
+        typer.Option("-o", "--hash-on-ref", metavar="HASH", hidden=True),
+    ] = None
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the command line."""
+        return self.names or []
+
+    @property
+    def deletes(self) -> bool:
+        """Whether references are to be deleted."""
+        return self.delete or self.force_delete
+
+    @property
+    def lists(self) -> bool:
+        """Whether an option asks for a list."""
+        return self.list_ or self.extended or self.show_current or self.selects
+
+    @property
+    def selects(self) -> bool:
+        """Whether an option limits or sorts the list."""
+        return any(one is not None for one in self._selection)
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """All texts that a user gives; none of them can be empty."""
+        return (*self.words, self.expected_hash, self.hash_on_ref, *self._selection)
+
+    @property
+    def _selection(self) -> tuple[str | None, ...]:
+        return (
+            self.contains,
+            self.no_contains,
+            self.merged,
+            self.no_merged,
+            self.points_at,
+            self.filter_,
+            self.sort,
+        )
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The options that say what to do; at most one of them can be given."""
+        chosen = {"-l": self.lists, "-d": self.deletes, "-m": self.rename, "-f": self.assign}
+        return tuple(option for option, given in chosen.items() if given)
+
+    def between(self, least: int, most: int, usage: str) -> list[str]:
+        """Returns the words. Raises `InvalidInput` for too few or too many."""
+        count = len(self.words)
+        if not least <= count <= most:
+            raise InvalidInput(f"{counted(count, 'name')} given, expected: {usage}")
+        return self.words
+
+    def old_and_new(self, current: Callable[[], str], usage: str) -> tuple[str, str]:
+        """Returns two names. The first one is that of the current reference if it is missing."""
+        *old, new = self.between(1, 2, usage)
+        return (old[0] if old else current()), new

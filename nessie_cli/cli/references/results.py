@@ -1,0 +1,86 @@
+"""The results of `nessie branch` and `nessie tag`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page, Result
+from nessie_cli.errors import NessieError
+from nessie_cli.model import Reference
+from nessie_cli.render.references import print_references
+from nessie_cli.render.spans import Span
+from nessie_cli.wire import documents
+from nessie_cli.wire.record import NOT_JSON, OPTIONAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class References(Page):
+    """Branches or tags."""
+
+    listing = "references"
+    references: Iterable[Reference]
+    current: Annotated[str | None, NOT_JSON]
+    verbose: Annotated[bool, NOT_JSON]
+
+
+@dataclass(frozen=True)
+class SingleReference(Result):
+    """One reference."""
+
+    reference: Reference
+    action: Annotated[str | None, NOT_JSON] = None
+    """What was done with the reference; None if it is only listed."""
+    hint: Annotated[str | None, NOT_JSON] = None
+    current: Annotated[str | None, NOT_JSON] = None
+    verbose: Annotated[bool, NOT_JSON] = False
+
+
+@dataclass(frozen=True)
+class DeletedReferences(Result):
+    """References that were deleted, if several were named; `errors` if some could not be."""
+
+    references: Sequence[Reference]
+    errors: Annotated[Sequence[NessieError], list[documents.Error], OPTIONAL]
+    deletions: Annotated[Sequence[SingleReference], NOT_JSON]
+    """Each deletion, with how to undo it."""
+
+    @property
+    def failures(self) -> Sequence[NessieError]:
+        """What could not be deleted, and why."""
+        return self.errors
+
+
+def show(result: Result, output: Output) -> None:
+    """Prints a list, or a line for each reference that was changed."""
+    if isinstance(result, References):
+        print_references(
+            result.references,
+            output.out,
+            current=result.current,
+            verbose=result.verbose,
+        )
+    elif isinstance(result, DeletedReferences):
+        for deletion in result.deletions:
+            _show_action(deletion, output)
+    elif isinstance(result, SingleReference) and result.action is None:
+        print_references(
+            [result.reference],
+            output.out,
+            current=result.current,
+            verbose=result.verbose,
+        )
+    elif isinstance(result, SingleReference):
+        _show_action(result, output)
+
+
+def _show_action(result: SingleReference, output: Output) -> None:
+    reference = result.reference
+    output.say(
+        f"{result.action} {reference.type.lower()} ",
+        Span(reference.name, "name"),
+        " at ",
+        Span(output.out.hash(reference.hash), "hash"),
+    )
+    if result.hint:
+        output.note(result.hint)

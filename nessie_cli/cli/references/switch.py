@@ -1,0 +1,157 @@
+"""`nessie switch`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.submission import refuse_elsewhere, settle
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import HEAD, CommitSpec
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
+from nessie_cli.model import (
+    Reference,
+    ReferenceType,
+    check_new_reference_name,
+    check_reference_name,
+)
+from nessie_cli.render.text import counted
+from nessie_cli.repository.base import Repository
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shapes import Count
+from nessie_cli.workspace import environment as env
+from nessie_cli.workspace.folder import Workspace, store_name
+
+EXAMPLES = (
+    "nessie switch main",
+    "nessie switch -c experiment",
+    "nessie switch -",
+    "nessie switch -c hotfix v1.2",
+)
+_USAGE = "`nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [START]`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Change the workspace's current reference.
+
+    The staged batch comes along. Each of its operations still expects the state of its key on
+    which it was staged; `nessie status` shows what would conflict on the new reference.
+    """
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="REF | - | -c NAME [START]",
+            help="The reference; - is the previous one.",
+        ),
+    ] = None
+    create: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--create",
+            metavar="NAME",
+            help="Create this branch first, at START. Default: HEAD.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Switched(Result):
+    """The current reference, and the number of staged operations that have come along."""
+
+    reference: Reference
+    staged: Annotated[int, Count]
+    override: Annotated[str | None, NOT_JSON]
+    """The reference that NESSIE_REF names instead."""
+
+
+def run(options: Options, app: Invocation) -> Switched:
+    """Changes the current reference, and the branch of the batch."""
+    words = options.words or []
+    refuse_empty("nessie switch REF", *words, options.create)
+    workspace = app.need_workspace()
+    if len(words) > 1 or (options.create is None and not words):
+        raise InvalidInput(f"write {_USAGE}")
+    _refuse_other_store(app, workspace)
+    with app.batch_file().changing() as file:
+        # A batch that is damaged or for another store is reported before anything changes.
+        batch, _ = settle(app, file)
+        if batch is not None:
+            refuse_elsewhere(app, batch, batch.branch or "")
+        reference = _reference(options, app, workspace)
+        workspace.set_current_reference(reference.name)
+        if batch is not None:
+            file.write(replace(batch, branch=reference.name, store=app.store.name()))
+    named = env.variable(env.REFERENCE)
+    override = named if named != reference.name else None
+    return Switched(reference, len(batch.staged) if batch else 0, override)
+
+
+def show(result: Switched, output: Output) -> None:
+    """Prints the current reference, and what has come along."""
+    reference = result.reference
+    type_ = reference.type.value.lower()
+    output.say(f"now on {type_} {reference.name} at {output.out.hash(reference.hash)}")
+    if result.staged:
+        come = "comes" if result.staged == 1 else "come"
+        staged = f"{counted(result.staged, 'staged operation')} {come} along, now for {reference.name}"
+        output.say(f"{staged}; `nessie status` shows what would conflict")
+    if result.override:
+        output.note(f"NESSIE_REF overrides the workspace: commands still work on {result.override}")
+
+
+def _refuse_other_store(app: Invocation, workspace: Workspace) -> None:
+    """The current reference belongs to the store of the workspace."""
+    named, own = app.store.name(), store_name(workspace.store(), workspace.root)
+    if named != own:
+        belongs = f"belongs to the store of this workspace, {own}, not to {named}"
+        hint = "Hint: --ref names a reference for one command"
+        raise InvalidInput(f"the current reference {belongs}. {hint}")
+
+
+def _reference(options: Options, app: Invocation, workspace: Workspace) -> Reference:
+    words = options.words or []
+    if options.create is not None:
+        return _create(app, options.create, words[0] if words else None)
+    return _existing(app, words[0], workspace)
+
+
+def _existing(app: Invocation, name: str, workspace: Workspace) -> Reference:
+    if name == "-":
+        previous = workspace.previous_reference()
+        if previous is None:
+            raise InvalidInput("switch -: this workspace has had no other reference yet")
+        name = previous
+    if name == HEAD or set("~^*@") & set(name):
+        raise _is_a_commit(name)
+    repository = app.repository()
+    try:
+        return repository.reference(check_reference_name(name))
+    except (InvalidInput, ReferenceNotFound):
+        if _is_hash(repository, name):
+            raise _is_a_commit(name) from None
+        raise
+
+
+def _is_a_commit(name: str) -> InvalidInput:
+    way = f"`nessie switch -c NAME '{name}'` creates a branch there"
+    return InvalidInput(f"{name}: is a commit, and the current reference is a branch or a tag; {way}")
+
+
+def _is_hash(repository: Repository, name: str) -> bool:
+    try:
+        return repository.resolve(CommitSpec(None, name)).hash.startswith(name.lower())
+    except NessieError:
+        return False
+
+
+def _create(app: Invocation, name: str, start: str | None) -> Reference:
+    check_new_reference_name(name)
+    target = app.repository().resolve(app.revision(start)).hash
+    return app.repository().create_reference(ReferenceType.BRANCH, name, target)

@@ -1,0 +1,52 @@
+"""Which of its actions `nessie branch` or `nessie tag` performs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.references.creation import create
+from nessie_cli.cli.references.deletion import delete
+from nessie_cli.cli.references.listing import list_references
+from nessie_cli.cli.references.moves import assign, rename
+from nessie_cli.cli.references.results import DeletedReferences, References, SingleReference
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ReferenceType
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.references.options import ReferenceOptions
+
+
+def work(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+) -> References | SingleReference | DeletedReferences | None:
+    """Performs the one action that the options ask for.
+
+    Raises `InvalidInput` if the options contradict each other.
+    """
+    refuse_empty("NAME [START]", *options.texts)
+    if len(options.actions) > 1:
+        raise InvalidInput(f"{' and '.join(options.actions)} exclude each other")
+    if options.show_current:
+        return _show_current(app)
+    if options.lists or not (options.actions or options.words):
+        return list_references(options, app, type_)
+    if options.deletes:
+        return delete(options, app, type_)
+    if options.rename:
+        return rename(options, app, type_)
+    if options.assign:
+        return assign(options, app, type_)
+    return create(options, app, type_)
+
+
+def _show_current(app: Invocation) -> SingleReference | None:
+    name = app.reference_name()
+    if app.output.is_json:
+        return SingleReference(app.repository().reference(name))
+    # Shell prompts print the name: it is known without opening the store.
+    app.output.say(name)
+    return None
