@@ -18,7 +18,6 @@ SAID: Mapping[str, Mapping[str, str]] = {
         "--unset-upstream": _NO_REMOTE,
         "--track": _NO_REMOTE,
         "-t": _NO_REMOTE,
-        "--copy": "`nessie branch NEW OLD` makes a branch where another one stands",
         "--edit-description": "a branch has no description; commits have messages and properties",
     },
     "tag": {

@@ -103,6 +103,22 @@ def _listing(words: Words) -> Words:
     return found
 
 
+def _branch(words: Words) -> Words:
+    """As for `tag`, unless `-c` copies a branch: then no other option says what to do."""
+    other = {"-d", "-D", "--delete", "-f", "--force", "-m", "--move"} & set(words)
+    return _listing(_guarded(words) if other else words)
+
+
+def _tag(words: Words) -> Words:
+    """`-c` is the expected hash, as in pynessie."""
+    return _listing(_guarded(words))
+
+
+def _guarded(words: Words) -> Words:
+    end = words.index("--") if "--" in words else len(words)
+    return ["--expected-hash" if word == "-c" and place < end else word for place, word in enumerate(words)]
+
+
 def _content(words: Words) -> Words:
     """The `-r REF` of pynessie and its `content commit`: with `-R` a deletion, else a put of the content that stdin holds (`-i`)."""
     if words[:1] not in (["commit"], ["view"], ["list"]):
@@ -152,12 +168,12 @@ MEANT_ANYWAY: Mapping[str, Sequence[str]] = {
 """Options of git's that ask for what a command does in any case: a commit takes all that is staged, a merge is a commit, no branch is remote."""
 
 HABITS: dict[str, Callable[[Words], Words]] = {
-    "branch": _listing,
+    "branch": _branch,
     "config": _config,
     "content": _content,
     "log": _log,
     "reflog": _reflog,
     "reset": _reset,
     "stash": _stash,
-    "tag": _listing,
+    "tag": _tag,
 }

@@ -140,6 +140,42 @@ def test_unusable_names_are_refused(nessie, catalog, name) -> None:
     assert names(nessie("branch")) == ["main"]
 
 
+@pytest.mark.parametrize("option", ["-c", "--copy"])
+def test_a_copy_starts_at_the_head_of_the_old_branch(nessie, catalog, option) -> None:
+    catalog.branch("feature")
+    head = catalog.update("feature", "db.orders", 2)
+
+    assert nessie("branch", option, "feature", "backup", "--dry-run").out == f"would create branch backup at {head}\n"
+    assert nessie("branch", "-l", "backup").code == 4
+    ran = nessie("branch", option, "feature", "backup", "--json")
+    assert ran.json == {"reference": {"type": "BRANCH", "name": "backup", "hash": head}}
+    assert nessie("branch", option, "feature", "backup").code == 5
+    assert nessie("branch", option, "feature", "backup", "--dry-run").code == 5
+    assert nessie("branch", option, "feature", "backup", "--if-not-exists").code == 0
+    assert nessie("branch", option, "of-main").out == f"created branch of-main at {catalog.head('main')}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "line"),
+    [
+        (["-c"], 2, "expected: -c [OLD] NEW"),
+        (["-c", "a", "b", "c"], 2, "expected: -c [OLD] NEW"),
+        (["-c", "main", ""], 2, "empty word"),
+        (["-c", "-l", "a"], 2, "-l and -c exclude each other"),
+        (["-c", "v1", "new"], 2, "`nessie branch new v1` creates a branch there"),
+        (["-c", "nowhere", "new"], 4, "nowhere"),
+        (["-c", "main", "new", "--expected-hash", "main"], 2, "--expected-hash guards"),
+        (["-c", "main", "a..b"], 2, "a..b"),
+        (["--copy", "-d", "a"], 2, "-d and -c exclude each other"),
+    ],
+)
+def test_a_copy_that_cannot_be_made(nessie, catalog, argv, code, line) -> None:
+    ran = nessie("branch", *argv)
+    assert (ran.code, ran.out) == (code, "")
+    assert line in ran.err
+    assert names(nessie("branch")) == ["main"]
+
+
 # -- delete -----------------------------------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,12 @@
 """`nessie branch`."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+import typer
 
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.references.creation import copy
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (
     DeletedReferences,
@@ -11,6 +15,7 @@ from nessie_cli.cli.references.results import (
     show,
 )
 from nessie_cli.cli.references.work import work
+from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ReferenceType
 
 __all__ = ["EXAMPLES", "Options", "run", "show"]
@@ -21,6 +26,7 @@ EXAMPLES = (
     "nessie branch feature",
     "nessie branch hotfix v1 --if-not-exists",
     "nessie branch -m feature orders-rework",
+    "nessie branch -c feature feature-backup",
     "nessie branch -f feature main~2 --expected-hash 8f31c0de",
     "nessie branch -d feature",
 )
@@ -35,10 +41,23 @@ class Options(ReferenceOptions):
     branch is still ahead by its own commits.
     """
 
+    copy: Annotated[
+        bool,
+        typer.Option("-c", "--copy", help="Create NEW at the head of OLD: [OLD] NEW."),
+    ] = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The options that say what to do; at most one of them can be given."""
+        return (*super().actions, "-c") if self.copy else super().actions
+
 
 def run(
     options: Options,
     app: Invocation,
 ) -> References | SingleReference | DeletedReferences | None:
     """Performs the one action that the options ask for."""
+    if options.actions == ("-c",):
+        refuse_empty("-c [OLD] NEW", *options.texts)
+        return copy(options, app)
     return work(options, app, ReferenceType.BRANCH)

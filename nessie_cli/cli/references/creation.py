@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 def create(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
     """Creates NAME at START, or at the current reference."""
-    if options.expected_hash is not None:
-        hint = f"Hint: `nessie {type_.lower()} NEW OLD` makes one where another stands"
-        raise InvalidInput(f"--expected-hash guards -d, -m and -f. {hint}")
+    _refuse_expected_hash(options)
     name, *rest = options.between(1, 2, "NAME [START]")
     start = rest[0] if rest else None
     if options.hash_on_ref:
         start = f"{start or app.reference_name()}@{options.hash_on_ref}"
     target = app.repository().resolve(app.revision(start)).hash
     return create_at(options, app, Reference(type_, name, target))
+
+
+def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
+    """Creates the branch NEW at the head of OLD, or of the current branch."""
+    _refuse_expected_hash(options)
+    old, new = options.old_and_new(app.reference_name, "-c [OLD] NEW")
+    source = app.repository().reference(old)
+    if source.type is not ReferenceType.BRANCH:
+        hint = f"Hint: `nessie branch {new} {old}` creates a branch there"
+        raise InvalidInput(f"'{old}' is a tag, and -c copies a branch. {hint}")
+    return create_at(options, app, Reference(ReferenceType.BRANCH, new, source.hash))
 
 
 def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> SingleReference:
@@ -40,6 +49,11 @@ def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> 
             raise
         return SingleReference(existing(app, wanted.type, wanted.name), "exists already:")
     return SingleReference(created, "created")
+
+
+def _refuse_expected_hash(options: ReferenceOptions) -> None:
+    if options.expected_hash is not None:
+        raise InvalidInput("--expected-hash guards -d, -m and -f; nothing is there to guard yet")
 
 
 def _check_is_free(app: Invocation, name: str) -> None:

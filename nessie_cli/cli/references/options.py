@@ -110,7 +110,6 @@ class ReferenceOptions:
         str | None,
         typer.Option(
             "--expected-hash",
-            "-c",
             metavar="H",
             help="Fail unless the reference is at this commit.",
         ),

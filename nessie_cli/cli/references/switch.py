@@ -141,7 +141,9 @@ def _existing(app: Invocation, name: str, workspace: Workspace) -> Reference:
 
 def _is_a_commit(name: str) -> InvalidInput:
     way = f"`nessie switch -c NAME '{name}'` creates a branch there"
-    return InvalidInput(f"{name}: is a commit, and the current reference is a branch or a tag; {way}")
+    return InvalidInput(
+        f"{name}: is a commit, and the current reference is a branch or a tag; {way}",
+    )
 
 
 def _is_hash(repository: Repository, name: str) -> bool:
