@@ -143,50 +143,13 @@ class History(wire.Page):
 
     history: list[Moment]
 
+    # -- care -------------------------------------------------------------------------------------------------------------------------------
 
-# -- care -------------------------------------------------------------------------------------------------------------------------------
-
-
-class Checked(wire.Listing):
-    """What is wrong with the store; `clean` where that is nothing."""
-
-    clean: bool
-    problems: list[wire.Problem]
-
-
-class Finding(Shape):
-    """Something wrong with the files of a content: which file, why, and what to do about it."""
-
-    kind: Literal[
-        "METADATA_MISSING",
-        "METADATA_UNREADABLE",
-        "WRONG_TYPE",
-        "ID_MISSING",
-        "ID_DIFFERS",
-        "MANIFEST_LIST_MISSING",
-        "MANIFEST_LIST_UNREADABLE",
-        "MANIFEST_MISSING",
-        "MANIFEST_DAMAGED",
-        "FILE_MISSING",
-        "UUID_SHARED",
-        "UNREACHABLE",
-    ]
     key: Key
-    contentId: str
-    where: str
-    message: str
-    advice: str
 
-
-class Audited(wire.Listing):
-    """What is wrong with the files of a state's contents; `clean` where that is nothing. `files` were looked at, of `withFiles` of the `contents`."""
-
-    clean: bool
     effectiveReference: shapes.Reference
     contents: Count
-    withFiles: Count
     files: Count
-    findings: list[Finding]
 
 
 class Script(Shape):
@@ -257,8 +220,6 @@ ANSWERS: Mapping[str, Answer] = {
     "merge": Answer((wire.Merge,)),
     "transplant": Answer((wire.Merge,)),
     "cherry-pick": Answer((wire.Merge,)),
-    "fsck": Answer((Checked,), wire.Problem),
-    "audit": Answer((Audited,), Finding),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
 }

@@ -25,7 +25,7 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
     assert ran.code == 1
     assert ran.rows == [["METADATA_UNREADABLE", "db.broken", broken, "is cut off: the JSON ends in line 1, in the middle of a value"]]
     assert "nessie restore db.broken --source" in ran.err
-    assert "1 of 1 contents have files, 1 files were looked at" in ran.err
+    assert "1 of 1 content has files, 1 file was checked" in ran.err
 
     (found,) = nessie("audit", "--prefix", "db.broken", "--json").json["findings"]
     assert found["key"] == {"elements": ["db", "broken"]}
@@ -34,7 +34,7 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
 
 def test_a_state_before_that_is_clean(nessie, broken) -> None:
     ran = nessie("audit", "HEAD~2", "--prefix", "db.broken")
-    assert (ran.code, ran.out) == (0, "clean: 0 of 0 contents have files, 0 files were looked at\n")
+    assert (ran.code, ran.out) == (0, "clean: 0 of 0 contents have files, 0 files were checked\n")
     assert nessie("audit", "HEAD~2", "--prefix", "db.broken", "--jsonl").out == ""
 
 

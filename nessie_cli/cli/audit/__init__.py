@@ -1,0 +1,1 @@
+"""Checking the files of tables and views: `nessie audit`."""

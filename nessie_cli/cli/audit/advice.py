@@ -1,0 +1,35 @@
+"""How to repair each kind of finding of `nessie audit`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from nessie_cli.audit.findings import Finding, FindingKind
+
+_FROM_FILE = "`nessie content put {key} --from-metadata {where}` takes every id from the file"
+_BACK = "put the file back, or go back to a state whose files are there: `nessie content history {key}`, then `nessie restore {key} --source COMMIT`"
+_OF_OTHER_TYPE = "`nessie content replace {key} --from-metadata {where}` makes a content of the file's type"
+_SHARED = "let one key have the table, and give the others tables of their own, or `nessie content delete {key}`"
+_UNREACHABLE = "check the address and the credentials of this file system, and audit again"
+ADVICE: Mapping[FindingKind, str] = {
+    FindingKind.METADATA_MISSING: _BACK,
+    FindingKind.METADATA_UNREADABLE: _BACK,
+    FindingKind.WRONG_TYPE: _OF_OTHER_TYPE,
+    FindingKind.ID_MISSING: _FROM_FILE,
+    FindingKind.ID_DIFFERS: _FROM_FILE,
+    FindingKind.MANIFEST_LIST_MISSING: _BACK,
+    FindingKind.MANIFEST_LIST_UNREADABLE: _BACK,
+    FindingKind.MANIFEST_MISSING: _BACK,
+    FindingKind.MANIFEST_DAMAGED: _BACK,
+    FindingKind.FILE_MISSING: _BACK,
+    FindingKind.UUID_SHARED: _SHARED,
+    FindingKind.UNREACHABLE: _UNREACHABLE,
+}
+"""The advice for each kind; `{key}` and `{where}` stand for those of the finding."""
+
+
+def advice(finding: Finding) -> str:
+    """Returns how to repair a finding, with command lines that can be run."""
+    key, where = shlex.quote(str(finding.key)), shlex.quote(finding.where)
+    return ADVICE[finding.kind].format(key=key, where=where)

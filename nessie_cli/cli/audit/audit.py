@@ -1,0 +1,170 @@
+"""`nessie audit`."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+from nessie_cli.audit import findings
+from nessie_cli.audit.findings import Counts, FindingKind
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.audit.advice import advice
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
+from nessie_cli.cli.heard import progress_of
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.model import ContentKey, KeyRange, Reference
+from nessie_cli.render.spans import Column
+from nessie_cli.render.text import counted
+from nessie_cli.wire import shapes
+from nessie_cli.wire.record import INLINE, Record
+from nessie_cli.wire.shape import Shape
+
+EXAMPLES = (
+    "nessie audit",
+    "nessie audit v1 --prefix db.sales",
+    "nessie audit --prefix db.orders --json",
+)
+_COLUMNS = (
+    Column("FINDING", "conflict"),
+    Column("KEY", "key", "fold"),
+    Column("FILE", room="fold"),
+    Column("PROBLEM", room="fold"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Check the metadata files, manifest lists and manifests of every table and view.
+
+    Also checks that all ids agree with the files. Data files are not read. The exit status is 1 if
+    anything is wrong. When stdout is not a terminal, a line is: kind, key, file, problem.
+    """
+
+    revision: Annotated[
+        str | None,
+        typer.Argument(metavar="[REV]", help="The state to audit. Default: HEAD."),
+    ] = None
+    prefix: Annotated[
+        str | None,
+        typer.Option("--prefix", metavar="PREFIX", help="Only this key and the keys below it."),
+    ] = None
+    engine: EngineOption = None
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """A problem with the files of a content: which file, why, and how to repair it."""
+
+    kind: FindingKind
+    key: ContentKey
+    content_id: str
+    where: str
+    message: str
+    advice: str
+
+    @classmethod
+    def of(cls, found: findings.Finding) -> "Finding":
+        """Returns a finding with its advice."""
+        where = (found.where, found.message, advice(found))
+        return cls(found.kind, found.key, found.content_id, *where)
+
+
+class AuditedCounts(Shape):
+    """How much was audited."""
+
+    contents: shapes.Count
+    withFiles: shapes.Count  # noqa: N815 (an attribute of JSON)
+    files: shapes.Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited(Listing):
+    """What is wrong with the files of a state's contents; `clean` if nothing is.
+
+    `files` were checked, of `withFiles` of the `contents`.
+    """
+
+    listing = "findings"
+    clean: bool
+    effective_reference: Reference
+    counts: Annotated[Counts, AuditedCounts, INLINE]
+    findings: Iterable[Finding]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if anything is wrong."""
+        return 0 if self.clean else 1
+
+
+def run(options: Options, app: Invocation) -> Audited:
+    """Audits the contents of a state until the first finding; the others follow as they are read."""
+    refuse_empty("nessie audit [REV] [--prefix PREFIX]", options.revision, options.prefix)
+    prefix = ContentKey.parse(options.prefix) if options.prefix else None
+    effective = app.repository().resolve(app.revision(options.revision))
+    counts = Counts()
+    audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
+    found = map(Finding.of, audit(app, effective.hash, prefix, counts))
+    first = list(islice(found, 1))
+    every: Iterable[Finding] = chain(first, found)
+    if app.options.json:
+        # The counts stand before the findings in the document, so they have to be final.
+        every = list(every)
+    return Audited(clean=not first, effective_reference=effective, counts=counts, findings=every)
+
+
+def show(result: Audited, output: Output) -> None:
+    """Prints a table with a row for each finding, and how to repair each kind."""
+    ways: dict[str, str] = {}
+
+    def rows() -> Iterator[tuple[str, str, str, str]]:
+        for one in result.findings:
+            ways.setdefault(one.kind.value, one.advice)
+            yield one.kind.value, str(one.key), one.where, one.message
+
+    if result.clean:
+        output.say(f"clean: {_summary(result.counts)}")
+        return
+    output.out.print_table(_COLUMNS, rows(), paged=True)
+    for kind, way in ways.items():
+        output.note(f"{kind}: {way}")
+    output.note(_summary(result.counts))
+
+
+def _summary(counts: Counts) -> str:
+    having = "has" if counts.with_files == 1 else "have"
+    checked = "was" if counts.files == 1 else "were"
+    of = f"{counts.with_files:,} of {counted(counts.contents, 'content')} {having} files"
+    return f"{of}, {counted(counts.files, 'file')} {checked} checked"
+
+
+def _audit_here(
+    app: Invocation,
+    at: str,
+    prefix: ContentKey | None,
+    counts: Counts,
+) -> Iterator[findings.Finding]:
+    from nessie_cli.audit.local import findings as local_findings
+
+    keys = KeyRange(prefix=prefix) if prefix else KeyRange()
+    entries = app.repository().entries(f"@{at}", keys, content=True)
+    with progress_of(app, "reading the files of tables") as progress:
+        yield from local_findings(entries, counts, progress)
+
+
+def _audit_with_spark(
+    app: Invocation,
+    at: str,
+    prefix: ContentKey | None,
+    counts: Counts,
+) -> Iterator[findings.Finding]:
+    with spark_session(app, brief=True) as spark:
+        from nessie_cli.spark import audited
+
+        # Closed before the session is: the caller may stop in the middle.
+        with closing(audited(spark, app.store_url(), at, prefix, counts)) as found:
+            yield from found

@@ -1,0 +1,51 @@
+"""`nessie fsck`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.context import Invocation
+from nessie_cli.model import Problem
+from nessie_cli.render.problems import print_problems
+
+EXAMPLES = ("nessie fsck", "nessie fsck --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Verify every object, reference and link of the store.
+
+    Also verifies the files, the reflog, the settings and the request ids. Problems are printed as
+    they are found. The exit status is 1 if there are any.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked(Listing):
+    """The problems of the store; `clean` if there are none."""
+
+    listing = "problems"
+    clean: bool
+    problems: Iterator[Problem]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if there are problems."""
+        return 0 if self.clean else 1
+
+
+def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the shape of a command
+    """Verifies the store until the first problem; the others follow as they are read."""
+    problems = app.repository().check()
+    first = list(islice(problems, 1))
+    return Checked(clean=not first, problems=chain(first, problems))
+
+
+def show(result: Checked, output: Output) -> None:
+    """Prints a line for each problem."""
+    if result.clean:
+        output.say("clean: every object, reference and link is as it should be")
+    else:
+        print_problems(result.problems, output.out)
