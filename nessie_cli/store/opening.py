@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.store.base import Store
 
-_FORMS = "memory:, sqlite:///relative/path, sqlite:////absolute/path, a path, or postgresql://user@host/database"
+_FORMS = "sqlite:///relative/path, sqlite:////absolute/path, a path, postgresql://user@host/database, http(s)://host/api/v2 or memory:"
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
@@ -72,7 +72,7 @@ def _path(url: str) -> str:
     elif url[:10].lower() == "sqlite:///":
         path = url[10:]
     else:
-        raise InvalidInput(f"store {_shown(url)!r}: not understood; write {_FORMS}")
+        raise InvalidInput(f"store {_shown(url)!r}: no store has this form; write {_FORMS}")
     if not path.strip():
         raise InvalidInput(f"store {url!r}: names no file; write {_FORMS}")
     return path

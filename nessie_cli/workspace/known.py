@@ -69,6 +69,8 @@ _OTHER_NAMES = {
 }
 """What users of other programs write."""
 _TRUTHS = ("true", "false")
+_STORES = ("sqlite", "postgresql", "postgres", "http", "https")
+"""The schemes of the stores that a setting can name."""
 
 
 def parse_name(text: str) -> tuple[str, ...]:
@@ -109,10 +111,20 @@ def check_value(text: str, value: str) -> None:
         access.check(last, value, text)
     if text == "trusted-endpoints":
         checked_endpoints(value.split(), text)
+    if last == "store" and not text.startswith("alias."):
+        _check_store(text, value)
     if last == "ref":
         check_reference_name(value)
     if text in ("require-expected-content", "namespace-validation") and value not in _TRUTHS:
         raise InvalidInput(f"{text}: {value!r} is neither true nor false")
+
+
+def _check_store(text: str, value: str) -> None:
+    """Raises `InvalidInput` for a URL of a store that does not exist. A path without a scheme is a SQLite file."""
+    scheme, separator, _ = value.partition("://")
+    if separator and "/" not in scheme and scheme.lower() not in _STORES:
+        known_schemes = ", ".join(f"{one}://" for one in ("sqlite", "postgresql", "http", "https"))
+        raise InvalidInput(f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of {known_schemes}")
 
 
 def _is_of_access(text: str) -> bool:
