@@ -357,3 +357,35 @@ def test_a_dry_run_creates_nothing(nessie, command, catalog) -> None:
     assert nessie(command, "main", "--dry-run").code == 5
     assert nessie(command, "no good", "--dry-run").code == 2
     assert nessie(command).out == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "line"),
+    [
+        (["-m", "feature", "main"], 5, "already exists"),
+        (["-m", "feature", "no good"], 2, "Reference name"),
+        (["-m", "main", "trunk"], 2, "cannot be renamed"),
+        (["-m", "feature", "other", "--expected-hash", "main~1"], 5, "not at expected hash"),
+        (["-d", "feature", "--expected-hash", "main~1"], 5, "not at expected hash"),
+        (["-d", "keep"], 6, "is protected"),
+        (["-f", "feature", "v1", "--expected-hash", "main~1"], 5, "not at expected hash"),
+        (["-d", "fea*"], 2, "`nessie branch -l 'fea*'` lists the names"),
+        (["fea*"], 2, "`nessie branch -l 'fea*'` lists them"),
+    ],
+)
+def test_a_dry_run_fails_as_the_command_does(nessie, catalog, argv, code, line) -> None:
+    catalog.branch("feature")
+    catalog.branch("keep")
+    catalog.repository.put_setting("protect.keep", "no-delete")
+    before = nessie("branch").out
+
+    for ran in (nessie("branch", *argv, "--dry-run"), nessie("branch", *argv)):
+        assert (ran.code, ran.out) == (code, "")
+        assert line in ran.err
+        assert nessie("branch").out == before
+
+
+def test_a_dry_run_renames_nothing(nessie, catalog) -> None:
+    head = catalog.branch("feature")
+    assert nessie("branch", "-m", "feature", "other", "--dry-run").out == f"would rename feature to branch other at {head}\n"
+    assert names(nessie("branch")) == ["feature", "main"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.lookup import GLOB, existing
+from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.results import SingleReference
-from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, check_new_reference_name
+from nessie_cli.errors import AlreadyExists, InvalidInput
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.repository.changes import CreateReference
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -38,11 +40,13 @@ def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
 
 def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> SingleReference:
     """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
-    check_new_reference_name(wanted.name)
+    if GLOB & set(wanted.name):
+        hint = f"Hint: `nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
+        raise InvalidInput(f"'{wanted.name}' is a pattern, not a name. {hint}")
     try:
         if options.dry_run:
-            _check_is_free(app, wanted.name)
-            return SingleReference(wanted, "would create")
+            change = CreateReference(wanted.type, wanted.name, wanted.hash)
+            return SingleReference(preview(app.repository(), change), "would create")
         created = app.repository().create_reference(wanted.type, wanted.name, wanted.hash)
     except AlreadyExists:
         if not options.if_not_exists:
@@ -54,11 +58,3 @@ def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> 
 def _refuse_expected_hash(options: ReferenceOptions) -> None:
     if options.expected_hash is not None:
         raise InvalidInput("--expected-hash guards -d, -m and -f; nothing is there to guard yet")
-
-
-def _check_is_free(app: Invocation, name: str) -> None:
-    try:
-        app.repository().reference(name)
-    except ReferenceNotFound:
-        return
-    raise AlreadyExists(f"reference '{name}' exists already", name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.lookup import GLOB, existing
+from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import DeletedReferences, SingleReference
 from nessie_cli.cli.words import confirm
@@ -18,6 +19,7 @@ from nessie_cli.errors import (
     ReferenceNotFound,
 )
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.repository.changes import DeleteReference
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -35,6 +37,7 @@ def delete(
     """
     if not options.words or (options.expected_hash and len(options.words) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
+    _refuse_patterns(options, type_)
     failures: list[NessieError] = []
     # All of them are looked up before the first one is deleted.
     found = list(_named(options, app, type_, failures))
@@ -77,6 +80,13 @@ def _named(
                 failures.append(error)
 
 
+def _refuse_patterns(options: ReferenceOptions, type_: ReferenceType) -> None:
+    for word in options.words:
+        if GLOB & set(word):
+            hint = f"Hint: `nessie {type_.lower()} -l '{word}'` lists the names"
+            raise InvalidInput(f"-d deletes references by their names, not by a pattern. {hint}")
+
+
 def _keep_current(app: Invocation, names: Collection[str]) -> None:
     current = app.workspace.current_reference() if app.workspace else None
     if current in names:
@@ -93,9 +103,10 @@ def _deleted(
     for one in found:
         try:
             hash_ = expected_hash(options, app, one)
-            if not options.dry_run:
-                app.repository().delete_reference(one.name, expected_hash=hash_)
-            yield one
+            if options.dry_run:
+                yield preview(app.repository(), DeleteReference(one.name, hash_))
+            else:
+                yield app.repository().delete_reference(one.name, expected_hash=hash_)
         except (NotAllowed, NotFound, ReferenceConflict) as error:
             failures.append(error)
 

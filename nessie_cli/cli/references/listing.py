@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.results import References, SingleReference
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
-GLOB = frozenset("*?[")
-"""No reference name contains these characters: a word with one of them is a glob pattern."""
 SORTS = ("name", "time", "ahead", "behind")
 _SORTS_OF_GIT = {
     "refname": "name",

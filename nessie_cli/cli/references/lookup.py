@@ -4,6 +4,9 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 
+GLOB = frozenset("*?[")
+"""No reference name contains these characters: a word with one of them is a glob pattern."""
+
 
 def existing(
     app: Invocation,

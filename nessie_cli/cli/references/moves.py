@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import References, SingleReference
 from nessie_cli.cli.words import confirm
-from nessie_cli.errors import NotFound
+from nessie_cli.errors import InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.repository.changes import AssignReference, RenameReference
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -21,13 +23,27 @@ if TYPE_CHECKING:
 def rename(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
     """Renames OLD, or the current reference, to NEW."""
     old, new = options.old_and_new(app.reference_name, "-m [OLD] NEW")
-    reference = existing(app, type_, old)
-    if options.dry_run:
-        return SingleReference(reference, f"would rename {old} to {new}:")
+    repository = app.repository()
+    reference = _to_rename(app, type_, old)
     hash_ = expected_hash(options, app, reference)
-    renamed = app.repository().rename_reference(old, new, expected_hash=hash_)
+    if options.dry_run:
+        renamed = preview(repository, RenameReference(old, new, hash_))
+        return SingleReference(renamed, f"would rename {old} to")
+    renamed = repository.rename_reference(old, new, expected_hash=hash_)
     follow_rename(app, old, new)
     return SingleReference(renamed, f"renamed {old} to")
+
+
+def _to_rename(app: Invocation, type_: ReferenceType, name: str) -> Reference:
+    if name == app.repository().config().default_branch:
+        raise InvalidInput(f"Default branch '{name}' cannot be renamed.")
+    try:
+        return existing(app, type_, name)
+    except ReferenceNotFound as error:
+        if type_ is not ReferenceType.TAG:
+            raise
+        hint = "Hint: -m renames a tag; tags have no message"
+        raise ReferenceNotFound(f"{error.message}. {hint}", name) from None
 
 
 def follow_rename(app: Invocation, old: str, new: str) -> None:
@@ -56,13 +72,14 @@ def assign(
             raise
         return References(references=(), current=None, verbose=False)
     target = repository.resolve(app.revision(to)).hash
+    hash_ = expected_hash(options, app, reference)
     if options.dry_run:
-        return SingleReference(Reference(type_, name, target), "would assign")
+        change = AssignReference(name, target, hash_)
+        return SingleReference(preview(repository, change), "would assign")
     backwards = not repository.is_ancestor(reference.hash, target)
     if backwards and is_only_way_to(repository, reference.hash, [name]):
         question = f"Only {name} leads to some of its commits. Move it all the same?"
         confirm(app, question, yes=options.yes)
-    hash_ = expected_hash(options, app, reference)
     assigned = repository.assign_reference(name, target, expected_hash=hash_)
     hint = f"`nessie undo {name}` takes it back to {app.output.err.hash(reference.hash)}"
     return SingleReference(assigned, "assigned", hint if backwards else None)

@@ -1,0 +1,60 @@
+"""The dry run of a change of a reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nessie_cli.errors import AlreadyExists, ReferenceMoved, ReferenceNotFound
+from nessie_cli.model import Conflict, ConflictType, Reference, check_new_reference_name
+from nessie_cli.repository.changes import (
+    AssignReference,
+    CreateReference,
+    DeleteReference,
+    RenameReference,
+)
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.base import Repository
+
+
+def preview(
+    repository: Repository,
+    change: CreateReference | AssignReference | RenameReference | DeleteReference,
+) -> Reference:
+    """Returns the reference that a change would answer with, and writes nothing.
+
+    Raises the error that prevents the change.
+    """
+    # The draft of a remote repository checks neither names nor hashes.
+    if isinstance(change, CreateReference):
+        _check_is_free(repository, change.name)
+    elif isinstance(change, RenameReference):
+        _check_is_free(repository, change.new)
+        _check_hash(repository, change.old, change.expected_hash)
+    else:
+        _check_hash(repository, change.name, change.expected_hash)
+    found: Reference = repository.draft(change).answer()
+    return found
+
+
+def _check_is_free(repository: Repository, name: str) -> None:
+    check_new_reference_name(name)
+    try:
+        repository.reference(name)
+    except ReferenceNotFound:
+        return
+    raise AlreadyExists(f"Named reference '{name}' already exists.", name)
+
+
+def _check_hash(repository: Repository, name: str, expected: str) -> None:
+    head = repository.reference(name).hash
+    if head == expected:
+        return
+    text = f"'{name}' is not at expected hash '{expected}', but at '{head}'"
+    raise ReferenceMoved(
+        f"Named-reference {text}.",
+        [Conflict(ConflictType.UNEXPECTED_HASH, None, f"named-reference {text}")],
+        reference=name,
+        head=head,
+        expected_hash=expected,
+    )
