@@ -21,7 +21,7 @@ _RECORD = (Column("HASH", "hash"), Column("TIME", "time"), Column("AUTHOR", "aut
 _MESSAGE_INDENT = "    "
 _READABLE = 16
 """Digits of a hash where the whole one does not fit."""
-_LEAST = 20
+_LEAST = 16
 _NO_GRAPH = Drawn([], [], [], [])
 
 

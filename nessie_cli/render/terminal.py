@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nessie_cli.render.busy import Busy
 
-SHORT_HASH = 8
+SHORT_HASH = 12
 DEFAULT_WIDTH = 80
 NARROWEST = 20
 _DEFAULT_HEIGHT = 24

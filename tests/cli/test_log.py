@@ -177,11 +177,11 @@ def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history
 
 def test_a_template_of_one_s_own(nessie, catalog) -> None:
     head = catalog.head("main")
-    assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [f"{head}|{head[:8]}|tables|with a body|Eva|eva@example.org|etl"]
+    assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [f"{head}|{head[:12]}|tables|with a body|Eva|eva@example.org|etl"]
     assert nessie("log", "-n", "1", "--format", "%at%x09%aI%x09%D%%").lines[0].endswith("\tHEAD -> main, tag: v1%")
     assert nessie("log", "--pretty=format:%s%n-", "--reverse").lines == ["namespace", "-", "tables", "-"]
     assert nessie("log", "-n", "1", "--format", "<%B>").lines == ["<tables", "", "with a body>"]
-    assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [catalog.repository.resolve("main~1").hash[:8]]
+    assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [catalog.repository.resolve("main~1").hash[:12]]
     assert nessie("log", "--format", "oneline").out == nessie("log", "--oneline").out
 
 

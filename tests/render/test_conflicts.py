@@ -39,13 +39,13 @@ def shown(where, of: ConflictReport) -> list[str]:
 
 def test_the_block_shows_what_differs_who_changed_it_and_what_to_do(screen, orders) -> None:
     assert shown(screen(100), report(orders)) == [
-        "conflict on main at 8f31c0de (you started from 51b0aa17, 3 commits ago)",
+        "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 3 commits ago)",
         " key               db.sales.orders                 VALUE_DIFFERS",
         "                   expected        current         proposed",
         " metadata-location …/00012-a.json  …/00013-f.json  …/00013-b.json",
         " snapshot-id       4358109269      7721034482      9001288120",
         " schema-id         3               4               3",
-        ' changed by        00040004 "nightly load" etl@example.org, 4 minutes ago',
+        ' changed by        000400040004 "nightly load" etl@example.org, 4 minutes ago',
         " resolve           nessie content put db.sales.orders   or   nessie reset db.sales.orders",
     ]
 
@@ -60,7 +60,7 @@ def test_the_block_fits_the_terminal_and_commands_stay_whole(screen, orders, wid
 
 def test_on_a_narrow_terminal_who_changed_it_takes_two_lines(screen, orders) -> None:
     lines = shown(screen(60), report(orders))
-    assert lines[6:8] == [' changed by        00040004 "nightly load"', "                   etl@example.org, 4 minutes ago"]
+    assert lines[6:8] == [' changed by        000400040004 "nightly load"', "                   etl@example.org, 4 minutes ago"]
 
 
 def test_in_a_pipe_every_value_is_whole(pipe, orders) -> None:
@@ -123,7 +123,7 @@ def test_a_reference_that_moved_has_no_key(screen) -> None:
 def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
     rename = Rename(ORDERS, ContentKey(("db", "old.orders")), meta(7, "tidy up"))
     conflict = Conflict(ConflictType.KEY_CONFLICT, ORDERS, "renamed", table("a", 1), None, table("b", 2), meta(4), rename, None)
-    assert ' renamed           db.sales.orders to db."old.orders" in the source by 00070007' in shown(screen(120), report(conflict))
+    assert ' renamed           db.sales.orders to db."old.orders" in the source by 000700070007' in shown(screen(120), report(conflict))
 
 
 def test_properties_and_unknown_attributes_are_compared_one_by_one(screen) -> None:
@@ -147,11 +147,11 @@ def test_stored_control_characters_are_shown_escaped(screen, meta) -> None:
 @pytest.mark.parametrize(
     ("more", "title"),
     [
-        ({"distance": None}, "conflict on main at 8f31c0de (you started from 51b0aa17)"),
-        ({"distance": 1}, "conflict on main at 8f31c0de (you started from 51b0aa17, 1 commit ago)"),
-        ({"expected_hash": None}, "conflict on main at 8f31c0de"),
-        ({"expected_hash": HEAD}, "conflict on main at 8f31c0de"),
-        ({"would": True, "expected_hash": None}, "would conflict on main at 8f31c0de"),
+        ({"distance": None}, "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0)"),
+        ({"distance": 1}, "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 1 commit ago)"),
+        ({"expected_hash": None}, "conflict on main at 8f31c0de8f31"),
+        ({"expected_hash": HEAD}, "conflict on main at 8f31c0de8f31"),
+        ({"would": True, "expected_hash": None}, "would conflict on main at 8f31c0de8f31"),
         ({"reference": None, "head": None, "expected_hash": None}, "conflict"),
     ],
 )
@@ -162,8 +162,8 @@ def test_the_title_says_where_and_since_when(screen, orders, more, title) -> Non
 def test_several_conflicts_are_counted_and_each_has_its_block(screen, orders) -> None:
     other = Conflict(ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists")
     lines = shown(screen(), report(orders, other))
-    assert lines[0].startswith("2 conflicts on main at 8f31c0de (you")
-    assert shown(screen(), report(orders, other, would=True, expected_hash=None))[0] == "2 keys would conflict on main at 8f31c0de"
+    assert lines[0].startswith("2 conflicts on main at 8f31c0de8f31 (you")
+    assert shown(screen(), report(orders, other, would=True, expected_hash=None))[0] == "2 keys would conflict on main at 8f31c0de8f31"
     assert lines.count("") == 1
     assert [line.split()[1] for line in lines if line.startswith(" key ")] == ["db.sales.orders", "x"]
 

@@ -77,7 +77,7 @@ def test_every_form_fits_the_terminal(screen, commits, names, width, form) -> No
 def test_references_stand_at_their_commit_the_current_one_first(screen, commits, names) -> None:
     shown = screen()
     print_log(commits[:1], LogForm(oneline=True), shown.terminal, names)
-    assert shown.text.startswith("00010001 (HEAD -> main, a, tag: v1) 日本語")
+    assert shown.text.startswith("000100010001 (HEAD -> main, a, tag: v1) 日本語")
 
 
 def test_the_graph_joins_the_lines(screen, commits) -> None:
@@ -111,7 +111,7 @@ def test_commits_left_out_by_a_filter_only_lead_the_lines(screen, entry) -> None
     shown = screen()
     found = [LoggedCommit(entry(1, "c", 2)), LoggedCommit(entry(2, "b", 3), shown=False), LoggedCommit(entry(3, "a"))]
     print_log(found, LogForm(oneline=True, graph=True), shown.terminal)
-    assert shown.lines == ["● 00010001 c", "● 00030003 a"]
+    assert shown.lines == ["● 000100010001 c", "● 000300030003 a"]
 
 
 def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
@@ -121,7 +121,7 @@ def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
     shown = screen()
     print_log(commits, LogForm(oneline=True, stat=True), shown.terminal)
     print_log(commits, LogForm(stat=True), pipe.terminal)
-    assert shown.lines == ["00010001 many +2 ~1 -1 >1", "00020002 none no change"]
+    assert shown.lines == ["000100010001 many +2 ~1 -1 >1", "000200020002 none no change"]
     assert [line.split("\t")[-1] for line in pipe.lines] == ["+2 ~1 -1 >1", "0"]
 
 
@@ -150,7 +150,7 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
     shown.terminal.print_lines(show_lines(LoggedCommit(commit, changes), shown.terminal))
     assert shown.lines[2:] == [
         "Date:   5 minutes ago",
-        "Parent: 00060006",
+        "Parent: 000600060006",
         "Commit: robot",
         "Signed: Bob <bob@x>",
         "Prop:   ticket=A-1",
@@ -175,5 +175,5 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
 def test_the_first_commit_has_the_empty_history_as_parent(screen, entry) -> None:
     shown = screen()
     shown.terminal.print_lines(show_lines(LoggedCommit(entry(1, "first"), []), shown.terminal))
-    assert f"Parent: {NO_ANCESTOR[:8]}" in shown.lines
+    assert f"Parent: {NO_ANCESTOR[:12]}" in shown.lines
     assert shown.lines[-1] == "no content changed"

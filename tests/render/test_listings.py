@@ -44,7 +44,7 @@ def test_a_list_in_a_pipe_is_name_and_hash(pipe, references) -> None:
 def test_a_star_marks_the_current_reference_for_a_person(screen, references) -> None:
     shown = screen()
     print_references(references, shown.terminal, current="main")
-    assert [line.split() for line in shown.lines] == [["NAME", "HASH"], ["feature", H[:8]], ["*", "main", H[:8]], ["empty", H[:8]]]
+    assert [line.split() for line in shown.lines] == [["NAME", "HASH"], ["feature", H[:12]], ["*", "main", H[:12]], ["empty", H[:12]]]
 
 
 def test_the_long_list_counts_and_shows_the_last_commit(pipe, references) -> None:
@@ -137,7 +137,7 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(screen
 @pytest.mark.parametrize(
     ("state", "line"),
     [
-        ({}, "merged dev into main: now at 8f31c0de"),
+        ({}, "merged dev into main: now at 8f31c0de8f31"),
         ({"applied": False}, "nothing to do: main has everything of dev"),
         ({"applied": False, "hash_": None}, "dry run, no conflicts: nothing was written; would have merged dev into main"),
         ({"applied": False, "hash_": None, "successful": False}, "nothing was written: dev conflicts with main"),

@@ -18,8 +18,8 @@ from nessie_cli.render.text import cells
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 COLUMNS = (Column("NAME", "name", "fold"), Column("HASH", "hash"), Column("WHEN", room="spare"), Column("SUBJECT", room="cut"))
 ROWS = [
-    ("main", "8f31c0de", "4 minutes ago", "nightly load"),
-    ("a-very-long-name/with/many/parts/in/it", "51b0aa17", "5 months ago", "日本語" * 20),
+    ("main", "8f31c0de8f31", "4 minutes ago", "nightly load"),
+    ("a-very-long-name/with/many/parts/in/it", "51b0aa1751b0", "5 months ago", "日本語" * 20),
 ]
 
 
@@ -49,7 +49,7 @@ def test_what_can_be_spared_goes_first_on_a_narrow_terminal(screen) -> None:
 
 def test_a_hash_is_short_for_a_person_and_whole_for_a_program(screen, pipe) -> None:
     whole = "8f31c0de" * 8
-    assert screen().terminal.hash(whole) == "8f31c0de"
+    assert screen().terminal.hash(whole) == "8f31c0de8f31"
     assert pipe.terminal.hash(whole) == whole
 
 
