@@ -7,7 +7,7 @@ commands are added by the command line, the only room that knows command names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 
@@ -20,6 +20,15 @@ class NessieError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+Resolutions = Callable[[Any], Sequence[str]]
+"""Returns the command lines that resolve a `model.Conflict`."""
+
+
+def no_resolutions(_: Any) -> Sequence[str]:
+    """Returns no command line."""
+    return ()
 
 
 # -- mend the input -----------------------------------------------------------------------------------------------------------------
@@ -132,6 +141,7 @@ class ReferenceConflict(NessieError):
     """A commit, merge or transplant is not possible as the branch now stands.
 
     `conflicts` holds every one of them at once (`model.Conflict`). `reference` and `head` say where, `expected_hash` where the caller started.
+    The command line sets `resolutions`.
     """
 
     code = "REFERENCE_CONFLICT"
@@ -151,6 +161,7 @@ class ReferenceConflict(NessieError):
         self.reference = reference
         self.head = head
         self.expected_hash = expected_hash
+        self.resolutions: Resolutions = no_resolutions
 
 
 class MergeConflict(ReferenceConflict):

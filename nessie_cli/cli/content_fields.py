@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nessie_cli.cli.batch_resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.cli.input import pairs, read_bytes
-from nessie_cli.cli.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, content_from
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,32 +20,23 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.store_choice import StoreChoice
     from nessie_cli.cli.hooks import Hooks
     from nessie_cli.commitspec import CommitRange, CommitSpec
-    from nessie_cli.model import ContentKey
     from nessie_cli.model.progress import Progress
     from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
     from nessie_cli.repository.access import Access
     from nessie_cli.repository.base import Repository
-    from nessie_cli.wire.facts import Resolutions
     from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.folder import Workspace
 
 
 class Invocation:
-    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for.
-
-    A command that can meet conflicts sets `resolutions`: what the diagnostics offer for each of them; where it submits a batch, only the
-    `renames` in it, since half a rename cannot be staged again.
-    """
+    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for."""
 
     def __init__(self, argv: Sequence[str], *, migrate: bool = True) -> None:
         self.argv = tuple(argv)
         self._migrate = migrate
         self.options = GlobalOptions()
-        self.resolutions: Resolutions | None = None
-        self.renames: Mapping[ContentKey, ContentKey] = {}
-        self.staged_keys: Collection[ContentKey] = ()
         self._repository: Repository | None = None
         self._hooks: Hooks | None = None
 

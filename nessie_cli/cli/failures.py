@@ -125,11 +125,10 @@ def _report_interrupt(call: Invocation) -> int:
 def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     """Write stdout first: where both are one terminal, what was printed so far stands above the error."""
     from nessie_cli.cli.hints import hints_for
-    from nessie_cli.cli.resolutions import conflict_report, resolutions_of
     from nessie_cli.wire.facts import error_with_facts
 
     if call.wants_json_errors and not call.output.has_document:
-        call.answer({"error": error_with_facts(error, resolutions_of(error, call))})
+        call.answer({"error": error_with_facts(error)})
     sys.stdout.flush()
     conflicts = error.conflicts if isinstance(error, errors.ReferenceConflict) else []
     too_many = len(conflicts) > MOST_CONFLICTS
@@ -137,6 +136,7 @@ def _write(error: errors.NessieError, call: Invocation, hint: str = "") -> None:
     for line in [hint] if hint else hints_for(error, call):
         call.err.print_line(line)
     if isinstance(error, errors.ReferenceConflict) and error.conflicts and not call.wants_json_errors:
+        from nessie_cli.cli.errors.conflicts import conflict_report
         from nessie_cli.render.conflicts import conflict_lines
 
         report = conflict_report(error, call)

@@ -7,10 +7,11 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
+from nessie_cli.cli.batch_resolutions import contents_below
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.resolutions import HASH_DIGITS, Resolutions, command_line, contents_below
+from nessie_cli.cli.errors.resolutions import HASH_DIGITS, command_line
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, Resolutions
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior, MergeResult
 from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
@@ -45,7 +46,6 @@ def merge_options(call: Invocation, branch: str, choices: Choices, source: str =
     """
     if choices.message is not None and not choices.message.strip():
         raise InvalidInput("-m: the message is empty; leave it out for one that says what was merged")
-    call.resolutions = merge_resolutions(call, branch)
     expected = choices.expected_hash
     return MergeOptions(
         meta=_meta_of_transplant(call, choices.message, commits) if commits else _meta_of_merge(call, choices.message, source, branch),

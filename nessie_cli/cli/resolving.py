@@ -69,7 +69,7 @@ class Decisions:
             keys = ", ".join(str(conflict.key) for conflict in open_)
             raise InvalidInput(f"stdin is no terminal, and not decided: {keys}; decide by --ours KEY, --theirs KEY or --resolve KEY=FILE")
         skipped = False
-        from nessie_cli.cli.resolutions import conflict_report
+        from nessie_cli.cli.errors.conflicts import conflict_report
 
         report = conflict_report(error, call)._replace(resolutions=lambda _: ())
         for number, conflict in enumerate(open_, 1):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.cli.errors.resolutions import HASH_DIGITS
 from nessie_cli.cli.log.changes import changes_in
-from nessie_cli.cli.resolutions import HASH_DIGITS
 from nessie_cli.cli.submission import new_request_id
 from nessie_cli.commitspec import CommitRange
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput

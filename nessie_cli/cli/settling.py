@@ -16,7 +16,7 @@ from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.model import CommitMeta, Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.batch import Batch
-from nessie_cli.workspace.staging import StagedList, renames
+from nessie_cli.workspace.staging import StagedList
 
 MOST_ROUNDS = 20
 """Settling one conflict may bring up another; after so many rounds something is odd."""
@@ -67,10 +67,9 @@ def settle_batch(call: Invocation, batch: Batch, branch: str, decisions: Decisio
     done: set[ContentKey] = set()
     for _ in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
-        call.renames, call.staged_keys = renames(staged), [item.key for item in staged]
         try:
             if staged:
-                submit(repository, type(batch)(batch.begun_at, staged), Submission(branch, CommitMeta(""), dry_run=True))
+                submit(call, type(batch)(batch.begun_at, staged), Submission(branch, CommitMeta(""), dry_run=True))
         except ReferenceConflict as error:
             found = {conflict.key: conflict for conflict in error.conflicts if conflict.key is not None}
             if found.keys() <= done:

@@ -126,7 +126,7 @@ def _without_no_changes(staged: StagedList, step: Step) -> StagedList:
 def _commit_directly(call: Invocation, step: Step, submission: Submission) -> Submitted:
     place = _place(call, step, submission.branch)
     batch = Batch(place.head, step.change((), place.state), new_request_id())
-    return Submitted(submit(call.repository(), batch, submission), len(batch.keys))
+    return Submitted(submit(call, batch, submission), len(batch.keys))
 
 
 def _print_batch(call: Invocation, batch: Batch | None, branch: str, step: Step) -> None:

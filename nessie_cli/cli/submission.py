@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.resolutions import command_line
+from nessie_cli.cli.batch_resolutions import BatchResolutions
+from nessie_cli.cli.errors.resolutions import command_line, resolving
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, CommitResult, Conflict, ConflictType, Content, Put, ReferenceType
 from nessie_cli.workspace.folder import absolute_store
-from nessie_cli.workspace.staging import proposed, renames, without
+from nessie_cli.workspace.staging import proposed, without
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -113,21 +114,25 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     if batch is None:
         raise InvalidInput(NOTHING_STAGED)
     refuse_elsewhere(call, batch, submission.branch)
-    call.renames, call.staged_keys = renames(batch.staged), batch.keys
     # A store that cannot be opened has been sent nothing.
-    repository = call.repository()
+    call.repository()
     if submission.dry_run:
-        return Submitted(submit(repository, batch, submission), count)
+        return Submitted(submit(call, batch, submission), count)
     request_id = batch.request_id or new_request_id()
     batch = replace(batch, request_id=request_id, branch=submission.branch, store=call.store.name())
     file.write(batch)
-    result = submit(repository, batch, submission)
+    result = submit(call, batch, submission)
     file.write(None)
     return Submitted(result, count)
 
 
-def submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
-    """Commit the operations of a batch, or raise `ReferenceConflict` with every conflict."""
+def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResult:
+    """Commits the operations of a batch. Raises `ReferenceConflict` with every conflict and its resolutions."""
+    with resolving(lambda error: BatchResolutions(call, batch.staged, error)):
+        return _submit(call.repository(), batch, submission)
+
+
+def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
     branch = submission.branch
     head = head_of_branch(repository, branch)
     found = changed_since(repository, batch.staged, head)

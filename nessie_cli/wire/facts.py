@@ -5,7 +5,7 @@ Every function here gives the shape of its namesake in `encode` with attributes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nessie_cli.errors import AlreadyExists, AmbiguousHash, DamagedObject, MergeConflict, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
@@ -36,14 +36,6 @@ from nessie_cli.wire.encode import (
     instant,
 )
 
-Resolutions = Callable[[Conflict], Sequence[str]]
-"""Gives the command lines that resolve a conflict; only the command line knows its command names."""
-
-
-def no_resolutions(_: Conflict) -> Sequence[str]:
-    """No command line is known."""
-    return ()
-
 
 def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = ()) -> Json:
     """A conflict with the contents expected, actual and proposed, who changed it, and the command lines that resolve it.
@@ -71,16 +63,16 @@ def _rename(rename: Rename) -> Json:
     return {"from": encode_key(rename.old), "to": encode_key(rename.new), "by": by}
 
 
-def error_with_facts(error: NessieError, resolutions: Resolutions = no_resolutions) -> Json:
+def error_with_facts(error: NessieError) -> Json:
     """An error as the command line prints it; conflicts carry their facts, and only keys in conflict are listed."""
     body = encode_error_line(error)
-    details = _details(error, resolutions)
+    details = _details(error)
     return body | {"errorDetails": details} if details else body
 
 
-def _details(error: NessieError, resolutions: Resolutions) -> Json | None:
+def _details(error: NessieError) -> Json | None:
     if isinstance(error, ReferenceConflict) and (error.conflicts or error.reference):
-        conflicts = [conflict_with_facts(c, resolutions(c)) for c in error.conflicts]
+        conflicts = [conflict_with_facts(c, error.resolutions(c)) for c in error.conflicts]
         where = {"reference": error.reference, "hash": error.head, "expectedHash": error.expected_hash}
         merge = {"mergeResult": encode_merge_result(error.result)} if isinstance(error, MergeConflict) else {}
         return {"type": "REFERENCE_CONFLICTS", "conflicts": conflicts} | where | merge
@@ -94,13 +86,13 @@ def _details(error: NessieError, resolutions: Resolutions) -> Json | None:
     return {"type": "NAME", "name": error.name} if found is None and isinstance(error, NotFound | AlreadyExists) and error.name else found
 
 
-def merge_with_facts(result: MergeResult, resolutions: Resolutions = no_resolutions) -> Json:
+def merge_with_facts(result: MergeResult) -> Json:
     """What a merge did, each key with the contents of both sides and the facts of its conflict."""
 
     def detail(of: MergeDetail) -> Json:
         body = encode_merge_detail(of) | {"source": encode_optional_content(of.source), "target": encode_optional_content(of.target)}
         if of.conflict:
-            body["conflict"] = conflict_with_facts(of.conflict, resolutions(of.conflict))
+            body["conflict"] = conflict_with_facts(of.conflict)
         return body
 
     return encode_merge_result(result, detail)

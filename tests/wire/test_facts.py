@@ -84,7 +84,8 @@ def test_a_rename_is_told_only_where_there_is_one():
 
 def test_a_conflict_error_says_where_and_asks_for_resolutions_of_each_conflict():
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
-    details = facts.error_with_facts(error, lambda c: [f"fix {c.key}"])["errorDetails"]
+    error.resolutions = lambda c: [f"fix {c.key}"]
+    details = facts.error_with_facts(error)["errorDetails"]
     assert (details["reference"], details["hash"], details["expectedHash"]) == ("main", "8f31", "51b0")
     assert [c["resolutions"] for c in details["conflicts"]] == [["fix t"]]
     assert contains(details, encode.encode_error(error)["errorDetails"])
@@ -98,10 +99,10 @@ def test_a_failed_merge_lists_only_keys_in_conflict_and_the_whole_result_beside_
     details = facts.error_with_facts(MergeConflict("m", [CONFLICT], result))["errorDetails"]
     assert [c["key"]["elements"] for c in details["conflicts"]] == [["t"]]
     assert details["mergeResult"] == encode.encode_merge_result(result)
-    body = facts.merge_with_facts(result, lambda _: ["fix"])
+    body = facts.merge_with_facts(result)
     assert contains(body, encode.encode_merge_result(result))
     assert body["details"][0]["source"] == encode.encode_content(table(3))
-    assert body["details"][0]["conflict"]["resolutions"] == ["fix"]
+    assert body["details"][0]["conflict"] == facts.conflict_with_facts(CONFLICT)
     assert "conflict" not in body["details"][1]
 
 

@@ -7,6 +7,7 @@ import typer
 
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
 from nessie_cli.cli.once import once
 from nessie_cli.cli.submission import NOTHING_STAGED, Submission, Submitted, head_of_branch, new_request_id, submit_staged
 from nessie_cli.errors import InvalidInput
@@ -103,7 +104,8 @@ def _over(written: CommitMeta, said: CommitMeta) -> CommitMeta:
 def _submit_file(call: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
     repository = call.repository()
     head_of_branch(repository, submission.branch)
-    with once(call, "commit", submission, operations, dry_run=submission.dry_run) as request_id:
+    again = resolving(lambda error: with_current_hash(call, error))
+    with again, once(call, "commit", submission, operations, dry_run=submission.dry_run) as request_id:
         result = repository.commit(
             submission.branch,
             operations,

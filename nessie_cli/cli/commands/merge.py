@@ -6,7 +6,8 @@ import typer
 from msgspec.structs import replace
 
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
+from nessie_cli.cli.errors.resolutions import resolving
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, merge_resolutions, refuse_strangers, show_result
 from nessie_cli.cli.once import once
 from nessie_cli.cli.words import refuse_empty
 
@@ -53,6 +54,9 @@ def merge(
     repository, meant = call.repository(), call.revision(source)
     refuse_strangers(choices.ours, lambda keys: (e.key for e in repository.diff(repository.merge_base(branch, meant), meant, keys)))
     options = merge_options(call, branch, choices, source)
-    with once(call, "merge", branch, repository.resolve(meant).hash, options, dry_run=dry_run) as request_id:
+    with (
+        resolving(lambda _: merge_resolutions(call, branch)),
+        once(call, "merge", branch, repository.resolve(meant).hash, options, dry_run=dry_run) as request_id,
+    ):
         result = repository.merge(branch, meant, replace(options, request_id=request_id))
     show_result(call, result, "merged", source)

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.commands.merge import ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import Choices, contents_of_files, merge_options
+from nessie_cli.cli.errors.resolutions import resolving
+from nessie_cli.cli.merging import Choices, contents_of_files, merge_options, merge_resolutions
 from nessie_cli.cli.resolving import Decisions
 from nessie_cli.cli.settling import Work, settle_batch, settle_merge
 from nessie_cli.cli.words import refuse_empty
@@ -69,7 +70,8 @@ def resolve(
 def _resolve_merge(call: Invocation, branch: str, source: str, choices: Choices, decisions: Decisions) -> None:
     repository, meant = call.repository(), call.revision(source)
     work = Work(lambda options: repository.merge(branch, meant, options), "merged", source)
-    settle_merge(call, work, merge_options(call, branch, choices, source), decisions)
+    with resolving(lambda _: merge_resolutions(call, branch)):
+        settle_merge(call, work, merge_options(call, branch, choices, source), decisions)
 
 
 def _resolve_transplant(call: Invocation, branch: str, words: Sequence[str], choices: Choices, decisions: Decisions) -> None:
@@ -79,13 +81,13 @@ def _resolve_transplant(call: Invocation, branch: str, words: Sequence[str], cho
     commits = commits_to_transplant(repository, [call.revision_range(word) for word in words])
     source = f"{len(commits)} commit{'' if len(commits) == 1 else 's'}"
     work = Work(lambda options: repository.transplant(branch, commits, options), "transplanted", source)
-    settle_merge(call, work, merge_options(call, branch, choices, commits=commits), decisions)
+    with resolving(lambda _: merge_resolutions(call, branch)):
+        settle_merge(call, work, merge_options(call, branch, choices, commits=commits), decisions)
 
 
 def _resolve_revert(call: Invocation, words: str, decisions: Decisions, message: str | None) -> None:
     from nessie_cli.cli.commit_meta import message_of, meta_of
     from nessie_cli.cli.committed import print_committed
-    from nessie_cli.cli.merging import merge_resolutions
     from nessie_cli.cli.reverting import batch_of, taken_back
     from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 
@@ -93,13 +95,15 @@ def _resolve_revert(call: Invocation, words: str, decisions: Decisions, message:
     head = head_of_branch(call.repository(), branch)
     what = taken_back(call, words)
     batch = batch_of(call.repository(), what, head)
-    call.resolutions = merge_resolutions(call, branch)
-    staged = settle_batch(call, batch, branch, decisions)
+    with resolving(lambda _: merge_resolutions(call, branch)):
+        staged = settle_batch(call, batch, branch, decisions)
     if not staged:
         raise InvalidInput("nothing is left to take back: every key was left as it is now")
     meta = meta_of(call, message_of([message] if message is not None else None, None) or what.message)
     batch = Batch(batch.begun_at, staged, batch.request_id)
-    print_committed(call, Submitted(submit(call.repository(), batch, Submission(branch, meta)), len(batch.keys)), branch)
+    with resolving(lambda _: merge_resolutions(call, branch)):
+        result = submit(call, batch, Submission(branch, meta))
+    print_committed(call, Submitted(result, len(batch.keys)), branch)
 
 
 def _resolve_batch(call: Invocation, decisions: Decisions, message: str | None) -> None:

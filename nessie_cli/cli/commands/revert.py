@@ -8,6 +8,7 @@ from nessie_cli.cli.commands.merge import DryRun, Ours, Theirs
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.resolutions import resolving
 from nessie_cli.cli.reverting import batch_of, taken_back
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 from nessie_cli.cli.words import refuse_empty
@@ -52,9 +53,9 @@ def revert(
         return
     from nessie_cli.cli.merging import merge_resolutions
 
-    call.resolutions = merge_resolutions(call, branch)
     text = message_of(message, None) or what.message
-    result = submit(call.repository(), batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
+    with resolving(lambda _: merge_resolutions(call, branch)):
+        result = submit(call, batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
     print_committed(call, Submitted(result, len(batch.keys)), branch)
 
 

@@ -10,7 +10,6 @@ from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.base import AheadBehind
 from nessie_cli.workspace.batch import Batch, BatchFile
-from nessie_cli.workspace.staging import renames
 
 EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
 
@@ -38,7 +37,7 @@ def status(
     call = Invocation.of(ctx)
     found = _status(call)
     if call.wants_json:
-        call.answer(_document(found, call))
+        call.answer(_document(found))
     elif short:
         _print_short(found, call, branch=branch)
     else:
@@ -86,23 +85,21 @@ def _batch(call: Invocation) -> Batch | None:
 
 def _refusal(call: Invocation, reference: Reference, batch: Batch) -> ReferenceConflict | None:
     """The conflicts of a dry run. It carries no request id: that belongs to submissions."""
-    call.renames, call.staged_keys = renames(batch.staged), batch.keys
     trial = Batch(batch.begun_at, batch.staged)
     try:
-        submit(call.repository(), trial, Submission(reference.name, CommitMeta(""), dry_run=True))
+        submit(call, trial, Submission(reference.name, CommitMeta(""), dry_run=True))
     except ReferenceConflict as error:
         return error
     return None
 
 
-def _document(found: Status, call: Invocation) -> dict[str, object]:
+def _document(found: Status) -> dict[str, object]:
     from nessie_cli.cli.batch_view import batch_document
-    from nessie_cli.cli.resolutions import resolutions_of
     from nessie_cli.wire.encode import encode_reference
     from nessie_cli.wire.facts import conflict_with_facts
 
     refusal = found.refusal
-    conflicts = [conflict_with_facts(c, resolutions_of(refusal, call)(c)) for c in refusal.conflicts] if refusal else []
+    conflicts = [conflict_with_facts(c, refusal.resolutions(c)) for c in refusal.conflicts] if refusal else []
     return {
         "reference": encode_reference(found.reference),
         "defaultBranch": found.default_branch,
@@ -125,7 +122,7 @@ def _print(found: Status, call: Invocation) -> None:
         return
     _print_batch(found.batch, call)
     if found.refusal:
-        from nessie_cli.cli.resolutions import conflict_report
+        from nessie_cli.cli.errors.conflicts import conflict_report
         from nessie_cli.render.conflicts import conflict_lines
 
         call.out.print_lines(conflict_lines(conflict_report(found.refusal, call)._replace(would=True), call.out))

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.commands.merge import Behavior, DryRun, ExpectedHash, FollowRenames, Message, Ours, Resolve, Theirs
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, refuse_strangers, show_result
+from nessie_cli.cli.errors.resolutions import resolving
+from nessie_cli.cli.merging import BehaviorChoice, Choices, merge_options, merge_resolutions, refuse_strangers, show_result
 from nessie_cli.cli.once import once
 from nessie_cli.cli.walks import commits_to_transplant
 from nessie_cli.cli.words import refuse_empty
@@ -51,7 +52,7 @@ def transplant(
     choices = Choices(message, dry_run, behavior, ours or (), theirs or (), resolve or (), follow_renames, expected_hash=expected_hash)
     refuse_strangers(choices.ours, lambda keys: _changed(call, commits, keys))
     options = merge_options(call, branch, choices, commits=commits)
-    with once(call, "transplant", branch, commits, options, dry_run=dry_run) as request_id:
+    with resolving(lambda _: merge_resolutions(call, branch)), once(call, "transplant", branch, commits, options, dry_run=dry_run) as request_id:
         result = repository.transplant(branch, commits, replace(options, request_id=request_id))
     show_result(call, result, "transplanted", f"{len(commits)} commit{'' if len(commits) == 1 else 's'}")
 

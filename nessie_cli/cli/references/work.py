@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
 from nessie_cli.cli.references.creation import create
 from nessie_cli.cli.references.deletion import delete
 from nessie_cli.cli.references.listing import list_references
@@ -27,6 +28,15 @@ def work(
 
     Raises `InvalidInput` if the options contradict each other.
     """
+    with resolving(lambda error: with_current_hash(app, error)):
+        return _perform(options, app, type_)
+
+
+def _perform(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+) -> References | SingleReference | DeletedReferences | None:
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
         raise InvalidInput(f"{' and '.join(options.actions)} exclude each other")

@@ -1,0 +1,48 @@
+"""The command lines that resolve a conflict. They travel with the error."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nessie_cli.errors import ReferenceConflict, Resolutions
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+HASH_DIGITS = 12
+"""The digits of a hash in a command line."""
+
+
+@contextmanager
+def resolving(find: Callable[[ReferenceConflict], Resolutions]) -> Iterator[None]:
+    """Sets the resolutions of a conflict that the block raises; `find` returns those of the error.
+
+    An outer block replaces the resolutions of an inner one.
+    """
+    try:
+        yield
+    except ReferenceConflict as error:
+        error.resolutions = find(error)
+        raise
+
+
+def command_line(*words: str) -> str:
+    """Returns a command line with each word quoted for a shell."""
+    return "nessie " + " ".join(map(shlex.quote, words))
+
+
+def with_current_hash(app: Invocation, error: ReferenceConflict) -> Resolutions:
+    """The same command with the current hash as the expected one, if it named an expected hash."""
+
+    def resolutions(_: object) -> list[str]:
+        words = list(app.argv)
+        for option in ("--expected-hash", "-c"):
+            if error.head and option in words[:-1]:
+                words[words.index(option) + 1] = error.head[:HASH_DIGITS]
+                return [command_line(*words)]
+        return []
+
+    return resolutions
