@@ -269,7 +269,7 @@ def summary(run: Run) -> str:
 
 def finish(call: Invocation, run: Run) -> None:
     """Tell how far the run is, and end with 8 where something was left out or could not be done."""
-    from nessie_cli.cli.failures import PARTLY_DONE
+    from nessie_cli.cli.errors.report import PARTLY_DONE
     from nessie_cli.gc.phases import is_incomplete
     from nessie_cli.gc.run import State
 

@@ -63,7 +63,7 @@ def setting_named(name: str, scope: Scope | None) -> Known:
     except InvalidInput as error:
         from fnmatch import fnmatchcase
 
-        from nessie_cli.cli.suggestions import did_you_mean
+        from nessie_cli.cli.errors.suggestions import did_you_mean
 
         if scope is None and any(fnmatchcase(name, setting.name) for setting in REPOSITORY):
             raise InvalidInput(f"{name}: is a setting of the repository; add --repository") from None

@@ -118,7 +118,7 @@ def type_of(option: str) -> str:
     word = "delta-table" if word == "delta-lake-table" else word
     found = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
     if found is None:
-        from nessie_cli.cli.suggestions import did_you_mean
+        from nessie_cli.cli.errors.suggestions import did_you_mean
 
         raise InvalidInput(f"--type {option}: known are {', '.join(TYPE_OPTION.values())}{did_you_mean(word, TYPE_OPTION.values())}")
     return found

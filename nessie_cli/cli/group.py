@@ -100,7 +100,7 @@ class LazyGroup(TyperGroup):
                 from nessie_cli.cli.plugins import run_plugin
 
                 run_plugin(ctx.obj, args)
-            from nessie_cli.cli.unknown_words import unknown_command
+            from nessie_cli.cli.errors.unknown_words import unknown_command
 
             ctx.fail(unknown_command(args, self.list_commands(ctx), ctx.command_path))
         return super().resolve_command(ctx, args)

@@ -51,7 +51,7 @@ def run(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        from nessie_cli.cli.faults import is_interrupt
+        from nessie_cli.cli.errors.faults import is_interrupt
 
         if is_interrupt(error):
             return INTERRUPTED
@@ -84,7 +84,7 @@ def _run(argv: list[str]) -> int:
         except BrokenPipeError:
             raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one place where every failure becomes a line and a code)
-            from nessie_cli.cli.failures import report
+            from nessie_cli.cli.errors.report import report
 
             return report(error, call)
     finally:

@@ -174,7 +174,7 @@ def refuse_strangers(ours: Sequence[str], changed: Callable[[KeyRange], Iterable
     found = set(changed(KeyRange(keys=keys)))
     for key in keys:
         if key not in found:
-            from nessie_cli.cli.suggestions import did_you_mean
+            from nessie_cli.cli.errors.suggestions import did_you_mean
 
             near = did_you_mean(str(key), map(str, changed(KeyRange())))
             raise InvalidInput(f"--ours {key}: what is merged does not change this key{near}")

@@ -51,7 +51,7 @@ def test_of_very_many_conflicts_people_are_shown_some_and_told_how_many_there_ar
     assert ran.code == 3
     assert lines[0].endswith(": 120 conflicts, of which 50 are shown")
     assert len([line for line in lines if line.startswith(" key ")]) == 50
-    assert lines[-1] == "... and 70 more conflicts; --json tells all of them"
+    assert lines[-1] == "... and 70 more conflicts; --json prints all of them"
     assert max(map(len, lines)) < 300
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli import errors
-from nessie_cli.cli.failures import EXIT_CODES
+from nessie_cli.cli.errors.report import EXIT_CODES
 from nessie_cli.cli.help.pages import page_names, page_source
 from nessie_cli.model import ConflictType
 from nessie_cli.render.manual import manual_lines

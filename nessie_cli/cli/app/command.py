@@ -58,7 +58,7 @@ def execute(options: Any, app: Invocation) -> None:
     else:
         module.show(result, app.output)
     if result.failures:
-        from nessie_cli.cli.failures import partly_done
+        from nessie_cli.cli.errors.report import partly_done
 
         partly_done(result.failures, app)
     if result.exit_code:

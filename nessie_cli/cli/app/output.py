@@ -101,7 +101,7 @@ class Output:
         except BrokenPipeError:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            from nessie_cli.cli.faults import fault_of
+            from nessie_cli.cli.errors.faults import fault_of
             from nessie_cli.wire.facts import error_with_facts
 
             write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')

@@ -159,7 +159,7 @@ def _named_profile(name: str) -> Profile:
 
     found = named_profile(name)
     if found is None:
-        from nessie_cli.cli.suggestions import did_you_mean
+        from nessie_cli.cli.errors.suggestions import did_you_mean
 
         near = did_you_mean(name, profile_names())
         raise SettingNotFound(f"there is no profile '{name}'{near}", name)

@@ -43,7 +43,7 @@ def help_(
 
 
 def _nearest(name: str) -> str:
-    from nessie_cli.cli.suggestions import did_you_mean
+    from nessie_cli.cli.errors.suggestions import did_you_mean
 
     pages = [page.removeprefix(f"{_PREFIX}-").replace("-", " ") for page in page_names()]
     return did_you_mean(name.removeprefix(f"{_PREFIX}-").replace("-", " "), pages)

@@ -41,7 +41,7 @@ def reset(
 
 
 def _check(wanted: list[ContentKey], batch: object) -> None:
-    from nessie_cli.cli.suggestions import did_you_mean
+    from nessie_cli.cli.errors.suggestions import did_you_mean
     from nessie_cli.errors import ContentNotFound
     from nessie_cli.workspace.batch import Batch
 

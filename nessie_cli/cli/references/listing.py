@@ -124,7 +124,7 @@ def _order(sort: str | None) -> tuple[str, bool]:
     key = sort.removeprefix("-")
     key = _SORTS_OF_GIT.get(key, key)
     if key not in SORTS:
-        from nessie_cli.cli.suggestions import did_you_mean
+        from nessie_cli.cli.errors.suggestions import did_you_mean
 
         known = ", ".join(SORTS)
         near = did_you_mean(key, SORTS)

@@ -1,4 +1,4 @@
-"""Whatever can go wrong as one of this package's errors, so that it can be told in one line and in one document."""
+"""Any exception as an error of this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nessie_cli import errors
 
 
 def fault_of(error: BaseException) -> errors.NessieError:
-    """The error itself, or what stands for one that is none of ours."""
+    """Returns the error itself, or an error of ours for a foreign one."""
     if isinstance(error, errors.NessieError):
         return error
     if isinstance(error, KeyboardInterrupt):
@@ -46,7 +46,10 @@ def _extra_of(module: str) -> str | None:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Also an error that Python made of an interrupt, such as the RuntimeError where a class was being made, or that came while one was told."""
+    """Whether an error is an interrupt, or was raised because of one.
+
+    An interrupt while a class is made becomes a RuntimeError.
+    """
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -1,11 +1,11 @@
-"""What to say to a word that is no command: the nearest command or alias, or what another program's word is called here."""
+"""The message for an unknown command: the nearest command, or its counterpart here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nessie_cli.cli.suggestions import did_you_mean
+from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.errors import NessieError
 
 ELSEWHERE: Mapping[str, str] = {
@@ -57,7 +57,7 @@ ELSEWHERE: Mapping[str, str] = {
     "view": "content show",
     "whatchanged": "log --stat",
 }
-"""What users of git, Dolt, lakeFS and the original's clients type, and the command that does it here."""
+"""Commands of git, Dolt, lakeFS and pynessie, and their counterparts here."""
 _NOTHING_TO_COPY = "a catalog is worked on where it is, so there is nothing to copy; --store URL or `nessie config set store URL` names it"
 NOT_HERE: Mapping[str, str] = {
     "am": "`nessie commit --batch FILE` commits the operations of a file",
@@ -75,7 +75,7 @@ NOT_HERE: Mapping[str, str] = {
     "submodule": _NOTHING_TO_COPY,
     "worktree": "a folder in which `nessie init --store URL` was run is a workspace of its own on the same store",
 }
-"""What they type that has no counterpart, and what is done instead."""
+"""Commands without a counterpart, and what to do instead."""
 INSIDE_STASH: Mapping[str, str] = {"branch": "switch -c NAME` and `nessie stash pop", "clear": "stash drop"}
 INSIDE_CONTENT: Mapping[str, str] = {
     "add": "content put",
@@ -88,11 +88,14 @@ INSIDE_CONTENT: Mapping[str, str] = {
     "rm": "content delete",
     "log": "content history",
 }
-"""The same behind `nessie content`."""
+"""The counterparts of words after `nessie content`."""
 
 
 def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> str:
-    """The message for a word that is no command, and the words behind it; `path` is the command so far, such as `nessie content`."""
+    """Returns the message for unknown words.
+
+    `path` is the command before them, such as `nessie content`.
+    """
     word = words[0]
     of_root = path == "nessie"
     table = ELSEWHERE if of_root else INSIDE_CONTENT if path.endswith(" content") else INSIDE_STASH if path.endswith(" stash") else {}
@@ -105,7 +108,7 @@ def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> st
 
 
 def _own_words() -> Sequence[str]:
-    """Aliases and plug-ins. Faults of the settings are told by the commands that need them."""
+    """Returns aliases and plug-ins. The commands that need the settings report their errors."""
     from nessie_cli.cli.aliases import aliases
     from nessie_cli.cli.plugins import plugins
 

@@ -1,4 +1,4 @@
-"""'Did you mean': the nearest of the names that do exist. Loaded on the way to an error only."""
+"""The nearest of the names that exist: "did you mean"."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` or an empty text."""
+    """Returns `; did you mean 'x'?`, or an empty text if no name is near."""
     near = nearest(word, known)
     return f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """At most three known words that look like this one, the best first."""
+    """Returns at most three known words that resemble a word, the best first."""
     from difflib import get_close_matches
 
     candidates = list(known)

@@ -1,0 +1,104 @@
+"""The line after an error: the nearest name, or the command that helps."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from nessie_cli import errors
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.model import ContentKey
+
+_OF_REFLOG = "`nessie reflog REF` lists where a reference was; REF@HASH is it there, and REF*yesterday goes back in time"
+_CANDIDATE_DIGITS = 16
+"""More than elsewhere: these hashes share their first digits."""
+MOST_NAMES = 10_000
+"""The names that are compared with a mistyped one."""
+
+
+def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
+    """Returns the lines that follow an error."""
+    if isinstance(error, errors.AmbiguousHash):
+        return [f"  {hash_[:_CANDIDATE_DIGITS]} {subject}" for hash_, subject in error.candidates]
+    if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
+        return _unrelated(error) or _near_names(error, app)
+    if isinstance(error, errors.StoreNotFound):
+        return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
+    if isinstance(error, errors.OutcomeUnknown):
+        return [_of_unknown_outcome(error.request_id, app)]
+    if isinstance(error, errors.DamagedObject):
+        return [] if "fsck" in app.argv else ["`nessie fsck` lists everything that is damaged"]
+    return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
+
+
+def _how_to_make(error: errors.StoreNotFound) -> list[str]:
+    """A store cannot be made through a server."""
+    return [] if error.message.startswith("server ") else ["`nessie init --store URL` makes a store"]
+
+
+def _of_pynessie() -> list[str]:
+    """Names the setting that replaces those of pynessie, which are not read."""
+    from nessie_cli.workspace.user import user_config_path
+
+    path = user_config_path().with_name("config.yaml")
+    return [f"{path} is pynessie's and not read; `nessie config set profile.NAME.store URL --user` names a server"] if path.is_file() else []
+
+
+def _of_unknown_outcome(request_id: str, app: Invocation) -> str:
+    if _is_kept(request_id, app):
+        return "Repeat the command: it asks the store for the outcome before it writes again"
+    return "`nessie log` and `nessie branch` show whether it happened; look before you repeat the command"
+
+
+def _is_kept(request_id: str, app: Invocation) -> bool:
+    """Whether the workspace keeps the id of the request, so that a repetition is safe."""
+    workspace = app.store.workspace
+    if not request_id or workspace is None:
+        return False
+    from nessie_cli.workspace.batch import BatchFile
+    from nessie_cli.workspace.requests import Requests
+
+    try:
+        batch = BatchFile(workspace).read()
+    except errors.InvalidInput:
+        batch = None
+    return (batch is not None and batch.request_id == request_id) or Requests(workspace).has(request_id)
+
+
+def _unrelated(error: errors.NotFound) -> list[str]:
+    shares_nothing = error.message.startswith("No common ancestor")
+    return ["Their histories share no commit; `nessie merge --unrelated` merges them anyway"] if shares_nothing else []
+
+
+def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
+    """Suggests references or keys. A second failure of the store adds nothing to the error."""
+    if not app.is_open or not error.name:
+        return []
+    repository = app.repository()
+    try:
+        if isinstance(error, errors.ReferenceNotFound) and (hint := _of_key(error.name, app)):
+            return [hint]
+        if isinstance(error, errors.ContentNotFound):
+            known = [str(entry.key) for entry in islice(repository.entries(app.head), MOST_NAMES)]
+        else:
+            known = [reference.name for reference in islice(repository.references(), MOST_NAMES)]
+    except errors.NessieError:
+        return []
+    if error.name in known:
+        return [f"{app.head} has it"]
+    if isinstance(error, errors.ReferenceNotFound) and (here := error.name.partition("/")[2]) in known:
+        return [f"'{here}' is what it is called: branches are where the store is, none of them is a copy"]
+    found = did_you_mean(error.name, known)
+    return [found.removeprefix("; ").capitalize()] if found else []
+
+
+def _of_key(word: str, app: Invocation) -> str:
+    """Returns a hint if a word is not a reference but a key."""
+    try:
+        key = ContentKey.parse(word)
+    except errors.InvalidInput:
+        return ""
+    if key not in app.repository().contents(app.head, [key]):
+        return ""
+    way = f"`--prefix {key}`" if "audit" in app.argv else f"keys stand behind --: `-- {key}`"
+    return f"{key} is a key; {way}"

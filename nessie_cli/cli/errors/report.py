@@ -1,0 +1,161 @@
+"""The report of a failed command: an exit code, a line on stderr, and JSON if requested."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from nessie_cli import errors
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.faults import fault_of, is_interrupt
+from nessie_cli.cli.errors.suggestions import nearest
+
+EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (errors.InvalidInput, 2),
+    (errors.ReferenceMoved, 5),
+    (errors.ReferenceConflict, 3),
+    (errors.NotFound, 4),
+    (errors.AlreadyExists, 5),
+    (errors.NotAllowed, 6),
+    (errors.StoreUnavailable, 7),
+)
+"""The first class that an error belongs to decides; all other errors exit with 1."""
+
+FAILED = 1
+INVALID = 2
+PARTLY_DONE = 8
+INTERRUPTED = 130
+MOST_CONFLICTS = 50
+"""The conflicts that a person sees; JSON has all of them."""
+
+
+def report(error: BaseException, app: Invocation) -> int:
+    """Reports an error in every requested form and returns the exit code."""
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, typer.Abort) or is_interrupt(error):
+        return _report_interrupt(app)
+    if app.options.debug:
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, TyperException):
+        return _report_usage(error, app)
+    fault = fault_of(error)
+    _write(fault, app)
+    return next((code for kind, code in EXIT_CODES if isinstance(fault, kind)), FAILED)
+
+
+def partly_done(failures: Sequence[errors.NessieError], app: Invocation) -> NoReturn:
+    """Reports the failed parts of a command and exits. The other parts have been reported before."""
+    for failure in failures:
+        _write(failure, app)
+    raise typer.Exit(PARTLY_DONE)
+
+
+def _report_interrupt(app: Invocation) -> int:
+    """Prints nothing for people, who pressed Ctrl-C themselves."""
+    if app.output.is_json_for_errors:
+        _write(fault_of(KeyboardInterrupt()), app)
+    return INTERRUPTED
+
+
+def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
+    """Writes to stdout first: on a terminal, earlier output stands above the error."""
+    from nessie_cli.cli.errors.hints import hints_for
+    from nessie_cli.wire.facts import error_with_facts
+
+    output = app.output
+    if output.is_json_for_errors and not output.has_document:
+        output.print_document({"error": error_with_facts(error)})
+    sys.stdout.flush()
+    output.err.print_line(f"nessie: {_message(error)}")
+    for line in [hint] if hint else hints_for(error, app):
+        output.err.print_line(line)
+    if isinstance(error, errors.ReferenceConflict) and error.conflicts and not output.is_json_for_errors:
+        _write_conflicts(error, app)
+
+
+def _message(error: errors.NessieError) -> str:
+    """Returns the message of an error, without the keys if they are too many to read."""
+    count = len(error.conflicts) if isinstance(error, errors.ReferenceConflict) else 0
+    if count <= MOST_CONFLICTS:
+        return error.message
+    before, named, _ = error.message.partition(": ")
+    return f"{before}: {count:,} conflicts, of which {MOST_CONFLICTS} are shown" if named else f"{count:,} conflicts"
+
+
+def _write_conflicts(error: errors.ReferenceConflict, app: Invocation) -> None:
+    from nessie_cli.cli.errors.conflicts import conflict_report
+    from nessie_cli.render.conflicts import conflict_lines
+
+    err = app.output.err
+    found = conflict_report(error, app)
+    err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
+    if len(found.conflicts) > MOST_CONFLICTS:
+        err.print_line(f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all of them")
+
+
+# -- errors of the parser --------------------------------------------------------------------------
+
+
+def _report_usage(error: TyperException, app: Invocation) -> int:
+    """Reports an error of the parser. A group without a command prints its whole help."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else _path(app)
+    message = _plain_words(error.format_message().rstrip("."))
+    # The parser's class for this has no public name.
+    if type(error).__name__ == "NoArgsIsHelpError":
+        if not app.output.is_json_for_errors:
+            sys.stderr.write(message + "\n")
+            return INVALID
+        message = "missing command"
+    from nessie_cli.cli.foreign_options import hint_for
+
+    hint = hint_for(path, getattr(error, "option_name", None), message)
+    message, _, near = message.partition(" (Possible options: ")
+    unknown = getattr(error, "option_name", None) or ""
+    if nearest(unknown, ["--version"]):
+        message += "; did you mean --version?"
+    elif near and not hint:
+        message += f"; did you mean {near.rstrip(')').replace(', ', ' or ')}?"
+    message = message[:1].lower() + message[1:]
+    shows = "lists the commands" if message.startswith("no such command") else "shows what it takes"
+    _write(errors.InvalidInput(message), app, hint or f"`{path} --help` {shows}")
+    return INVALID
+
+
+def _path(app: Invocation) -> str:
+    """Returns the command of the command line, for an error that does not name it."""
+    from nessie_cli.cli.options import command_position
+    from nessie_cli.cli.registry import COMMANDS
+
+    position = command_position(app.argv)
+    words = ["nessie"]
+    table = COMMANDS
+    for word in app.argv[position:] if position is not None else ():
+        if word not in table:
+            break
+        words.append(word)
+        table = table[word].children or {}
+    return " ".join(words)
+
+
+_PARSERS_WORDS = (
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
+    (r"is not a valid int(?:eger)?(?: range)?$", "is not an integer"),
+    (r"Input should be a valid integer.*", "is not an integer"),
+    (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
+    (r"is not in the range (-?\d+)<=x<=(-?\d+)$", r"must be from \1 to \2"),
+)
+"""The parser's words, and how they read here."""
+
+
+def _plain_words(message: str) -> str:
+    for pattern, words in _PARSERS_WORDS:
+        message = re.sub(pattern, words, message)
+    return message
