@@ -141,11 +141,14 @@ class ReferenceConflict(NessieError):
     """A commit, merge or transplant is not possible as the branch now stands.
 
     `conflicts` holds every one of them at once (`model.Conflict`). `reference` and `head` say where, `expected_hash` where the caller started.
-    The command line sets `resolutions`.
+    `is_merge` is true if the three states are base, ours and theirs, as those of a merge, transplant or revert; otherwise they are expected,
+    current and proposed. The command line sets `resolutions`, `resolver` (the command line that asks about one conflict after the other), and
+    `source` (the name of their side).
     """
 
     code = "REFERENCE_CONFLICT"
     status = 409
+    is_merge = False
 
     def __init__(
         self,
@@ -162,6 +165,8 @@ class ReferenceConflict(NessieError):
         self.head = head
         self.expected_hash = expected_hash
         self.resolutions: Resolutions = no_resolutions
+        self.resolver = ""
+        self.source = ""
 
 
 class MergeConflict(ReferenceConflict):
@@ -169,6 +174,8 @@ class MergeConflict(ReferenceConflict):
 
     `expected_hash` is the caller's, else the merge base: where both sides still agreed.
     """
+
+    is_merge = True
 
     def __init__(self, message: str, conflicts: Sequence[Any], result: Any) -> None:
         super().__init__(

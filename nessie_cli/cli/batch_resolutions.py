@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nessie_cli.cli.errors.resolutions import HASH_DIGITS, command_line, with_current_hash
+from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
 from nessie_cli.cli.options import carried
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, UnknownContent
 from nessie_cli.render.fields import type_label
+from nessie_cli.render.text import short_hash
 from nessie_cli.workspace.staging import StagedList, renames
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
     from nessie_cli.cli.context import Invocation
     from nessie_cli.repository.changes import Revision
+
+
+def batch_resolver(app: Invocation) -> str:
+    """Returns the command line that asks about each conflict; without a workspace nothing is staged."""
+    return command_line(*carried(app.options), "resolve") if app.store.workspace else ""
+
 
 MOST_CHILDREN = 20
 """A namespace with more contents is not deleted by a command line."""
@@ -76,7 +83,7 @@ class BatchResolutions:
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[str]:
         """Stages the operation on the current state; nothing if there is nothing to delete or keep."""
         proposed = conflict.proposed
-        seen = ("--expected-hash", self._error.head[:HASH_DIGITS]) if self._error.head else ()
+        seen = ("--expected-hash", short_hash(self._error.head)) if self._error.head else ()
         if key in self._renames:
             return [self._staging(["rename"], [key, self._renames[key]], seen)] if conflict.actual else []
         if proposed is None or proposed == conflict.expected:

@@ -217,9 +217,6 @@ ANSWERS: Mapping[str, Answer] = {
     "gc apply": Answer((gc.CollectorRun, gc.CollectorRehearsal)),
     "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
     "show": Answer((ShownCommit, ShownContent)),
-    "merge": Answer((wire.Merge,)),
-    "transplant": Answer((wire.Merge,)),
-    "cherry-pick": Answer((wire.Merge,)),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
 }

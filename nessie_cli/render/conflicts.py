@@ -19,8 +19,9 @@ _LABELS = 18
 _GAP = 2
 _LEAST = 10
 _LEAST_SUBJECT = 12
-_BATCH_SIDES = ("expected", "current", "proposed")
-_MERGE_SIDES = ("base", "ours", "theirs")
+BATCH_SIDES = ("expected", "current", "proposed")
+MERGE_SIDES = ("base", "ours", "theirs")
+"""The names of the three states of a conflict."""
 _STYLES = ("before", "updated", "after")
 NOTHING = "(none)"
 """Stands for a content that is not there."""
@@ -34,9 +35,9 @@ def _no_commands(_: Conflict) -> Sequence[str]:
 class ConflictReport(NamedTuple):
     """Conflicts and where they are.
 
-    `distance` counts the commits since `expected_hash`, where known. `resolutions` gives the command lines that resolve one conflict.
-    `would` for what has not been tried yet. `is_merge` for a merge or transplant, whose three states are base, ours (the target
-    branch) and theirs (the source); those of a batch are expected, current and proposed.
+    `distance` counts the commits since `expected_hash`, where known. `resolutions` gives the command lines that resolve one conflict,
+    `resolver` is the one that asks about each of them.
+    `would` for what has not been tried yet. `sides` are the titles of the three states.
     """
 
     conflicts: Sequence[Conflict]
@@ -45,13 +46,9 @@ class ConflictReport(NamedTuple):
     expected_hash: str | None = None
     distance: int | None = None
     resolutions: Callable[[Conflict], Sequence[str]] = _no_commands
+    resolver: str = ""
     would: bool = False
-    is_merge: bool = False
-
-    @property
-    def sides(self) -> tuple[str, str, str]:
-        """The titles of the three states."""
-        return _MERGE_SIDES if self.is_merge else _BATCH_SIDES
+    sides: tuple[str, str, str] = BATCH_SIDES
 
 
 def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
@@ -91,7 +88,7 @@ def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> It
     if conflict.changed_by:
         for number, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)):
             yield trimmed(_row("" if number else "changed by", *spans))
-    yield from _resolve_lines(report.resolutions(conflict), terminal)
+    yield from _resolve_lines(report.resolutions(conflict), report.resolver if conflict.key else "", terminal)
 
 
 def _row(label: str, *spans: Span) -> Line:
@@ -161,8 +158,13 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
     return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
 
-def _resolve_lines(commands: Sequence[str], terminal: Terminal) -> Iterator[Line]:
+def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
     """Command lines are never shortened: they are there to be pasted."""
+    if resolver:
+        yield _row("resolve", Span(resolver, "command"), *([Span("   (one by one)", "label")] if terminal.is_terminal else []))
+        for command in commands:
+            yield _row("or", Span(command, "command"))
+        return
     if not commands:
         return
     joined = _LABELS + 1 + cells(_BETWEEN.join(commands))

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
 from nessie_cli.render.history import Names
-from nessie_cli.render.terminal import SHORT_HASH, ago
-from nessie_cli.render.text import visible
+from nessie_cli.render.terminal import ago
+from nessie_cli.render.text import SHORT_HASH, visible
 from nessie_cli.wire.encode import instant
 
 

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 from msgspec import json as msgspec_json
 
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, plain
-from nessie_cli.render.text import visible
+from nessie_cli.render.text import short_hash, visible
 from nessie_cli.wire.encode import instant
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from nessie_cli.render.busy import Busy
 
-SHORT_HASH = 12
 DEFAULT_WIDTH = 80
 NARROWEST = 20
 _DEFAULT_HEIGHT = 24
@@ -86,7 +85,7 @@ class Terminal:
 
     def hash(self, value: str) -> str:
         """A commit's hash: shortened for a person, whole for a program."""
-        return value[:SHORT_HASH] if self.is_terminal else value
+        return short_hash(value) if self.is_terminal else value
 
     def person(self, author: str) -> str:
         """An author: without the address behind the name for a person, whole for a program."""

@@ -38,6 +38,15 @@ def _escape(found: re.Match[str]) -> str:
     return _NAMED.get(char) or (f"\\x{code:02x}" if code < _BYTE else f"\\u{code:04x}" if code < _PLANE else f"\\U{code:08x}")
 
 
+SHORT_HASH = 12
+"""The digits of a hash that a person sees."""
+
+
+def short_hash(value: str) -> str:
+    """Returns an abbreviated hash."""
+    return value[:SHORT_HASH]
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Returns a number with its noun: `1 key`, `2,000 keys`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

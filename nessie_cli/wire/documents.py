@@ -135,11 +135,17 @@ class Maintenance(Shape):
 
 
 class Conflict(BareConflict):
-    """A conflict with the contents expected, present and proposed, the commit that changed the key, and commands that resolve it."""
+    """A conflict with the three contents, the commit that changed the key, and command lines that resolve it.
+
+    A merge, transplant or revert also names the contents `base`, `ours` and `theirs`.
+    """
 
     expected: Content | None
     actual: Content | None
     proposed: Content | None
+    base: NotRequired[Content | None]
+    ours: NotRequired[Content | None]
+    theirs: NotRequired[Content | None]
     changedBy: CommitMeta | None
     resolutions: list[str]
     sourceRename: NotRequired[Rename]

@@ -37,15 +37,22 @@ from nessie_cli.wire.encode import (
 )
 
 
-def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = ()) -> Json:
+def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False) -> Json:
     """A conflict with the contents expected, actual and proposed, who changed it, and the command lines that resolve it.
 
-    `sourceRename` and `targetRename` are there only where one side of a merge renamed the content.
+    A merge names the contents `base`, `ours` and `theirs` as well. `sourceRename` and `targetRename` are present
+    only if one side of a merge renamed the content.
     """
-    body = encode_conflict(conflict) | {
+    states = {
         "expected": encode_optional_content(conflict.expected),
         "actual": encode_optional_content(conflict.actual),
         "proposed": encode_optional_content(conflict.proposed),
+    }
+    of_merge = dict(zip(("base", "ours", "theirs"), states.values(), strict=True)) if is_merge else {}
+    body = {
+        **encode_conflict(conflict),
+        **states,
+        **of_merge,
         "changedBy": encode_commit_meta(conflict.changed_by) if conflict.changed_by else None,
         "resolutions": list(resolutions),
     }
@@ -72,7 +79,7 @@ def error_with_facts(error: NessieError) -> Json:
 
 def _details(error: NessieError) -> Json | None:
     if isinstance(error, ReferenceConflict) and (error.conflicts or error.reference):
-        conflicts = [conflict_with_facts(c, error.resolutions(c)) for c in error.conflicts]
+        conflicts = [conflict_with_facts(c, error.resolutions(c), is_merge=error.is_merge) for c in error.conflicts]
         where = {"reference": error.reference, "hash": error.head, "expectedHash": error.expected_hash}
         merge = {"mergeResult": encode_merge_result(error.result)} if isinstance(error, MergeConflict) else {}
         return {"type": "REFERENCE_CONFLICTS", "conflicts": conflicts} | where | merge
@@ -92,7 +99,7 @@ def merge_with_facts(result: MergeResult) -> Json:
     def detail(of: MergeDetail) -> Json:
         body = encode_merge_detail(of) | {"source": encode_optional_content(of.source), "target": encode_optional_content(of.target)}
         if of.conflict:
-            body["conflict"] = conflict_with_facts(of.conflict)
+            body["conflict"] = conflict_with_facts(of.conflict, is_merge=True)
         return body
 
     return encode_merge_result(result, detail)

@@ -101,6 +101,7 @@ def test_a_conflict_as_json_has_everything(nessie, conflict) -> None:
     assert error["errorCode"] == "REFERENCE_CONFLICT"
     (found,) = error["errorDetails"]["conflicts"]
     assert [found[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [1, 3, 2]
+    assert [found[side]["snapshotId"] for side in ("base", "ours", "theirs")] == [1, 3, 2]
     assert found["changedBy"]["hash"] == conflict.head("main")
     assert found["resolutions"] == ["nessie merge feature --theirs db.orders", "nessie merge feature --ours db.orders"]
 
@@ -167,7 +168,7 @@ def test_several_conflicts_come_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
     assert "\n2 conflicts on main at " in ran.err
-    assert ran.err.count(" resolve ") == 2
+    assert ran.err.count("\n resolve           nessie resolve merge feature\n or ") == 2
 
 
 def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> None:
@@ -177,8 +178,12 @@ def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> No
     ran = nessie("merge", "feature")
     assert ran.code == 3
     assert " renamed           db.orders to db.sales in the source" in ran.err
-    first = next(line for line in ran.err.splitlines() if line.startswith(" resolve"))
-    assert first.split(maxsplit=1)[1] == "nessie merge feature --follow-renames"
+    first, second = (
+        line.split(maxsplit=1)[1]
+        for line in ran.err.splitlines()
+        if line.startswith((" resolve", " or")) and "--theirs" not in line and "--ours" not in line
+    )
+    assert (first, second) == ("nessie resolve merge feature", "nessie merge feature --follow-renames")
     assert nessie("merge", "feature", "--follow-renames").code == 0
     assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
 
@@ -189,8 +194,12 @@ def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, 
     catalog.rename("main", "db.orders", "db.sales")
     ran = nessie("merge", "feature")
     assert ran.code == 3
-    first = next(line for line in ran.err.splitlines() if line.startswith(" resolve"))
-    assert first.split(maxsplit=1)[1] == "nessie merge feature --follow-renames"
+    first, second = (
+        line.split(maxsplit=1)[1]
+        for line in ran.err.splitlines()
+        if line.startswith((" resolve", " or")) and "--theirs" not in line and "--ours" not in line
+    )
+    assert (first, second) == ("nessie resolve merge feature", "nessie merge feature --follow-renames")
     assert nessie("merge", "feature", "--follow-renames").code == 0
     assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
 

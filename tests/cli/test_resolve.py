@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.model import Delete, Namespace, Put
+from nessie_cli.model import Delete, IcebergTable, Namespace, Put
 
 from .conftest import key, table
+from .test_deep import metadata
 
 
 def staged(nessie) -> list[str]:
@@ -58,14 +59,14 @@ def test_a_merge_with_a_content_from_a_file(nessie, merging, tmp_path) -> None:
 
 
 def test_the_batch_by_options(nessie, batch) -> None:
-    assert nessie("resolve", "--theirs", "db.orders", "--ours", "db.items").code == 0
+    assert nessie("resolve", "--proposed", "db.orders", "--current", "db.items").code == 0
     assert staged(nessie) == ["db.orders"]
     assert nessie("commit", "-m", "now").code == 0
     assert snapshots(batch) == (20, 30)
 
 
 def test_the_batch_is_committed_with_a_message(nessie, batch) -> None:
-    assert nessie("resolve", "--theirs", "db.orders", "--theirs", "db.items", "-m", "both").code == 0
+    assert nessie("resolve", "--proposed", "db.orders", "--proposed", "db.items", "-m", "both").code == 0
     assert snapshots(batch) == (20, 20)
     assert staged(nessie) == []
 
@@ -77,7 +78,7 @@ def test_without_a_terminal_the_way_out_is_told(nessie, merging, argv) -> None:
     ran = nessie("resolve", *argv)
     assert (ran.code, ran.out) == (2, "")
     assert "no terminal" in ran.err
-    assert "--ours KEY" in ran.err
+    assert ("--ours KEY" if argv else "--current KEY, --proposed KEY") in ran.err
     assert staged(nessie) == ["db.orders"]
 
 
@@ -127,7 +128,7 @@ def full_namespace(nessie, catalog) -> None:
 CONFLICTS = [stale_rename, stale_delete, stale_demand, gone, made_twice, another_type, no_namespace, table_for_a_namespace, full_namespace]
 
 
-@pytest.mark.parametrize("side", ["--ours", "--theirs"])
+@pytest.mark.parametrize("side", ["--current", "--proposed"])
 @pytest.mark.parametrize("make", CONFLICTS)
 def test_either_side_settles_every_conflict_of_a_batch(nessie, catalog, make, side) -> None:
     make(nessie, catalog)
@@ -163,13 +164,16 @@ def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said)
 # -- on a terminal ----------------------------------------------------------------------------------------------------------------------------
 
 
+END_OF_INPUT = b"\x04"
+
+
 def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
-    """Run a command on a terminal where these keys are typed; its exit code and what was to be seen."""
+    """Runs a command on a terminal where these keys and the end of input are typed; returns its exit code and what was seen."""
     master, slave = pty.openpty()
     words = [sys.executable, "-m", "nessie_cli", *argv]
-    with subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **environment}) as process:
+    with subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "NO_COLOR": "1", **environment}) as process:
         os.close(slave)
-        os.write(master, answers.encode())
+        os.write(master, answers.encode() + END_OF_INPUT)
         seen = b""
         try:
             while part := os.read(master, 4096):
@@ -190,6 +194,56 @@ def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
     assert snapshots(merging) == (30, 20)
 
 
+def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(nessie, catalog, tmp_path) -> None:
+    found = None
+    for branch, rows in (("main", 10), ("feature", 20), ("main", 30)):
+        location = metadata(tmp_path / f"{rows}.json", "id", "amount", rows=rows)
+        catalog.commit(branch, "load", Put(key("db.t"), IcebergTable(id=found and found.id, metadata_location=location, snapshot_id=rows)))
+        if found is None:
+            found = catalog.repository.content("main", key("db.t"))
+            catalog.branch("feature")
+    code, seen = answering("?\na\n", "resolve", "merge", "feature")
+    assert code == 2
+    assert "[o]urs keep the state of the target branch" in " ".join(seen.split())
+    assert "[t]heirs take the state of the source" in " ".join(seen.split())
+    ours, theirs = seen.split("base -> ours (main)")[1].split("base -> theirs (feature)")
+    for seen_of_side, rows in ((ours, "30"), (theirs, "20")):
+        lines = [line.split() for line in seen_of_side.splitlines()]
+        assert ["snapshot-id", "10", "->", rows] in lines
+        assert ["rows", "10", "->", rows] in lines
+
+
+def test_without_a_base_the_two_sides_are_compared_with_rows_and_schema(nessie, catalog, tmp_path) -> None:
+    catalog.branch("feature")
+    for branch, columns, rows in (("feature", ("id", "amount"), 20), ("main", ("id",), 30)):
+        location = metadata(tmp_path / f"{rows}.json", *columns, rows=rows)
+        catalog.commit(branch, "new", Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=rows)))
+    _, seen = answering("?\na\n", "resolve", "merge", "feature", COLUMNS="200")
+    compared = [line.split() for line in seen.split("ours (main) -> theirs (feature)")[1].splitlines()]
+    assert ["rows", "30", "->", "20"] in compared
+    assert ["column", "amount", "->", "long"] in compared
+
+
+def test_the_answers_about_a_batch_are_current_and_proposed(nessie, batch) -> None:
+    code, seen = answering("?\np\nc\n", "resolve", "-q")
+    assert (code, "1 of 2: [c]urrent, [p]roposed" in seen) == (0, True), seen
+    assert "[p]roposed keep the staged change" in " ".join(seen.split())
+    assert "expected -> current" in seen
+    assert len(staged(nessie)) == 1
+
+
+def test_ours_and_theirs_still_decide_about_a_batch_with_a_warning(nessie, batch) -> None:
+    ran = nessie("resolve", "--theirs", "db.orders", "--ours", "db.items")
+    assert (ran.code, staged(nessie)) == (0, ["db.orders"])
+    assert "warning: for a batch --ours is called --current" in ran.err
+    assert "warning: for a batch --theirs is called --proposed" in ran.err
+
+
+def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:
+    ran = nessie("resolve", "merge", "feature", "--current", "db.orders")
+    assert (ran.code, "--ours and --theirs" in ran.err) == (2, True)
+
+
 def test_giving_up_changes_nothing(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("t\na\n", "resolve", "merge", "feature")
@@ -206,10 +260,21 @@ def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> No
 
 def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
-    editor.write_text('#!/bin/sh\nsed -i \'s/"snapshotId": 20/"snapshotId": 77/\' "$1"\n')
+    keep_theirs = "-e '/^<<<<<<</,/^=======$/d' -e '/^>>>>>>>/d'"
+    editor.write_text(f"""#!/bin/sh\ncp "$1" seen.txt\nsed -i {keep_theirs} -e 's/"snapshotId": 20/"snapshotId": 77/' "$1"\n""")
     editor.chmod(0o755)
     code, seen = answering("e\no\n", "resolve", "merge", "feature", EDITOR=str(editor))
     assert (code, snapshots(merging)) == (0, (30, 77)), seen
+    lines = (tmp_path / "seen.txt").read_text().splitlines()
+    start = lines.index("<<<<<<< ours (main)")
+    assert [line for line in lines[start:] if "snapshotId" in line] == ['  "snapshotId": 30,', '  "snapshotId": 1,', '  "snapshotId": 20,']
+    assert [line for line in lines if line[:7] in ("|||||||", "=======", ">>>>>>>")] == ["||||||| base", "=======", ">>>>>>> theirs (feature)"]
+
+
+def test_conflict_markers_that_are_left_are_told_and_asked_about_again(nessie, merging) -> None:
+    head = merging.head("main")
+    code, seen = answering("e\na\n", "resolve", "merge", "feature", EDITOR="true")
+    assert (code, "conflict markers are left" in seen, merging.head("main")) == (2, True, head)
 
 
 def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:
@@ -218,10 +283,10 @@ def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:
 
 
 def test_the_batch_on_a_terminal(nessie, batch) -> None:
-    code, seen = answering("t\ns\n", "resolve", "-q")
+    code, seen = answering("p\ns\n", "resolve", "-q")
     assert code == 0, seen
     assert len(nessie("status", "--json").json["conflicts"]) == 1
-    code, seen = answering("o\n", "resolve", "-m", "at last")
+    code, seen = answering("c\n", "resolve", "-m", "at last")
     assert (code, snapshots(batch)) in ((0, (20, 30)), (0, (30, 20)))
 
 

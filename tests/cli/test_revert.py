@@ -32,6 +32,7 @@ def test_what_has_changed_since_is_a_conflict_and_nothing_is_taken_back(nessie, 
     (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
     assert (ran.code, conflict["key"]["elements"], history.head("main")) == (3, ["db", "more"], head)
     assert (conflict["expected"]["snapshotId"], conflict["actual"]["snapshotId"], conflict["proposed"]) == (1, 9, None)
+    assert [conflict[side] for side in ("base", "ours", "theirs")] == [conflict["expected"], conflict["actual"], None]
     assert conflict["changedBy"]["message"] == "update db.more"
     assert nessie("revert", "v1..main~1", "--ours", "db.more").code == 0
     assert [history.snapshot("main", name) for name in ("db.orders", "db.more")] == [1, 9]

@@ -63,7 +63,7 @@ NEEDS = {
     "nessie gc apply": Needs(("nessie gc approve",)),
     "nessie gc show --kept --jsonl": Needs(("nessie gc approve", "nessie gc apply")),
     "nessie reset db.orders": Needs(("nessie content delete db.orders",)),
-    "nessie resolve --theirs db.orders --ours db.items -m 'nightly load'": Needs(
+    "nessie resolve --proposed db.orders --current db.items -m 'nightly load'": Needs(
         (
             "nessie content put db.orders --snapshot-id 50",
             "nessie content put db.items --snapshot-id 51",

@@ -73,6 +73,12 @@ def test_a_conflict_carries_the_three_states_the_commit_and_the_way_out():
     }
 
 
+def test_a_conflict_of_a_merge_names_the_three_states_base_ours_and_theirs():
+    body = facts.conflict_with_facts(CONFLICT, is_merge=True)
+    assert [body["base"], body["ours"], body["theirs"]] == [body["expected"], body["actual"], body["proposed"]]
+    assert body["base"] == encode.encode_content(table(1))
+
+
 def test_a_rename_is_told_only_where_there_is_one():
     renamed = Conflict(ConflictType.KEY_CONFLICT, KEY, "m", source_rename=Rename(KEY, NEW, BY), target_rename=Rename(KEY, NEW))
     body = facts.conflict_with_facts(renamed)
@@ -102,7 +108,7 @@ def test_a_failed_merge_lists_only_keys_in_conflict_and_the_whole_result_beside_
     body = facts.merge_with_facts(result)
     assert contains(body, encode.encode_merge_result(result))
     assert body["details"][0]["source"] == encode.encode_content(table(3))
-    assert body["details"][0]["conflict"] == facts.conflict_with_facts(CONFLICT)
+    assert body["details"][0]["conflict"] == facts.conflict_with_facts(CONFLICT, is_merge=True)
     assert "conflict" not in body["details"][1]
 
 

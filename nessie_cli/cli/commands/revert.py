@@ -4,12 +4,11 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.commands.merge import DryRun, Ours, Theirs
 from nessie_cli.cli.commit_meta import message_of, meta_of
 from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.errors.resolutions import resolving
-from nessie_cli.cli.reverting import batch_of, taken_back
+from nessie_cli.cli.merge.inverse import batch_of, reverted
+from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec
@@ -28,39 +27,36 @@ EXAMPLES = (
 
 def revert(
     ctx: typer.Context,
-    revision: Annotated[str, typer.Argument(metavar="REV|RANGE", help="What to take back; of a merge all that it merged.", show_default=False)],
+    revision: Annotated[str, typer.Argument(metavar="REV|RANGE", help="What to revert; of a merge all that it merged.", show_default=False)],
     *,
     message: Annotated[list[str] | None, typer.Option("-m", "--message", metavar="MSG", help="The message.", show_default=False)] = None,
-    no_commit: Annotated[bool, typer.Option("--no-commit", "-n", help="Only stage it.")] = False,
-    ours: Ours = None,
-    theirs: Theirs = None,
-    dry_run: DryRun = False,
+    no_commit: Annotated[bool, typer.Option("--no-commit", "-n", help="Only stage the inverse.")] = False,
+    ours: Annotated[list[str] | None, typer.Option("--ours", metavar="KEY", help="Keep the current state of this key.")] = None,
+    theirs: Annotated[list[str] | None, typer.Option("--theirs", metavar="KEY", help="Revert this key whatever its current state.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would happen, and write nothing.")] = False,
 ) -> None:
     """Commit the inverse of a commit; what has changed since is a conflict.
 
-    A..B is taken back by one commit, all or nothing. --ours leaves a key as it is now, --theirs takes it back whatever it is now. What is staged
-    stays staged and is not committed.
+    A..B is reverted by one commit, all or nothing. What is staged stays staged and is not committed.
     """
     call = Invocation.of(ctx)
     refuse_empty("nessie revert REV|RANGE", revision)
     branch = call.reference_name()
     head = head_of_branch(call.repository(), branch)
-    what = taken_back(call, revision)
+    what = reverted(call, revision)
     _refuse_parent(call, message, what.last)
     batch = batch_of(call.repository(), what, head, tuple(map(ContentKey.parse, ours or ())), tuple(map(ContentKey.parse, theirs or ())))
     if no_commit:
         _stage(call, batch, branch)
         return
-    from nessie_cli.cli.merging import merge_resolutions
-
     text = message_of(message, None) or what.message
-    with resolving(lambda _: merge_resolutions(call, branch)):
+    with conflicts_of_merge(call, branch):
         result = submit(call, batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
     print_committed(call, Submitted(result, len(batch.keys)), branch)
 
 
 def _refuse_parent(call: Invocation, message: list[str] | None, commit: str) -> None:
-    """Raise `InvalidInput` for the `-m 1` of git, which says there against which parent a merge is taken back."""
+    """Raises `InvalidInput` for git's `-m 1`, which names the parent of a merge."""
     if message and message[0].isdecimal() and len(call.repository().commit_at(CommitSpec(None, commit)).meta.parents) > 1:
         raise InvalidInput(f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import MergeConflict, NessieError, ReferenceConflict
-from nessie_cli.render.conflicts import ConflictReport
+from nessie_cli.errors import NessieError, ReferenceConflict
+from nessie_cli.render.conflicts import BATCH_SIDES, MERGE_SIDES, ConflictReport
+from nessie_cli.render.text import visible
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
@@ -20,8 +21,20 @@ def conflict_report(error: ReferenceConflict, app: Invocation) -> ConflictReport
         error.expected_hash,
         distance=_distance(error, app),
         resolutions=error.resolutions,
-        is_merge=isinstance(error, MergeConflict),
+        resolver=error.resolver,
+        sides=_sides(error),
     )
+
+
+def _sides(error: ReferenceConflict) -> tuple[str, str, str]:
+    if not error.is_merge:
+        return BATCH_SIDES
+    base, ours, theirs = MERGE_SIDES
+    return base, _named(ours, error.reference), _named(theirs, error.source)
+
+
+def _named(side: str, name: str | None) -> str:
+    return f"{side} ({visible(name)})" if name else side
 
 
 def _distance(error: ReferenceConflict, app: Invocation) -> int | None:

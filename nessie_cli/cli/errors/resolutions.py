@@ -8,24 +8,24 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import ReferenceConflict, Resolutions
+from nessie_cli.render.text import short_hash
 
 if TYPE_CHECKING:
     from nessie_cli.cli.context import Invocation
 
-HASH_DIGITS = 12
-"""The digits of a hash in a command line."""
-
 
 @contextmanager
-def resolving(find: Callable[[ReferenceConflict], Resolutions]) -> Iterator[None]:
+def resolving(find: Callable[[ReferenceConflict], Resolutions], resolver: str = "") -> Iterator[None]:
     """Sets the resolutions of a conflict that the block raises; `find` returns those of the error.
 
-    An outer block replaces the resolutions of an inner one.
+    `resolver` is the command line that asks about one conflict after the other. An outer block replaces
+    what an inner one sets.
     """
     try:
         yield
     except ReferenceConflict as error:
         error.resolutions = find(error)
+        error.resolver = resolver
         raise
 
 
@@ -41,7 +41,7 @@ def with_current_hash(app: Invocation, error: ReferenceConflict) -> Resolutions:
         words = list(app.argv)
         for option in ("--expected-hash", "-c"):
             if error.head and option in words[:-1]:
-                words[words.index(option) + 1] = error.head[:HASH_DIGITS]
+                words[words.index(option) + 1] = short_hash(error.head)
                 return [command_line(*words)]
         return []
 

@@ -1,15 +1,20 @@
-"""What a decision about a conflict does to the staged batch."""
+"""The effect of a decision on staged operations."""
 
 from __future__ import annotations
 
-from nessie_cli.cli.resolving import Choice, Decision
+import uuid
+
+from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, Namespace
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.staging import StagedList, delete, put, rename, renames, replace, restore, unmodified, without
 
 
-def decided(repository: Repository, head: str, staged: StagedList, conflict: Conflict, decision: Decision) -> StagedList:
-    """The batch with one conflict settled: `ours` keeps the state at `head`, `theirs` stages the operation again upon it."""
+def resolved(repository: Repository, head: str, staged: StagedList, conflict: Conflict, decision: Decision) -> StagedList:
+    """Returns the staged operations with one conflict resolved.
+
+    `OURS` keeps the state at `head`, `THEIRS` stages the operation again on that state.
+    """
     key = conflict.key
     if key is None:
         return staged
@@ -39,7 +44,7 @@ def _again(repository: Repository, head: str, staged: StagedList, key: ContentKe
 
 
 def _upon(repository: Repository, head: str, staged: StagedList, key: ContentKey, wanted: Content | None) -> StagedList:
-    """Stage that a key holds this content, whatever it holds at `head`."""
+    """Stages a content for a key, whatever the key has at `head`."""
     state = repository.contents(head, [key]).get
     current = state(key)
     if wanted is None:
@@ -48,8 +53,6 @@ def _upon(repository: Repository, head: str, staged: StagedList, key: ContentKey
         return put(staged, key, wanted.with_id(None), state)
     if current.type_name == wanted.type_name and wanted.id in (None, current.id):
         return put(staged, key, wanted, state)
-    import uuid
-
     other = wanted.id if wanted.id and wanted.id != current.id else str(uuid.uuid4())
     return replace(staged, key, wanted, state, other)
 

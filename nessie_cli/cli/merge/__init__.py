@@ -1,0 +1,1 @@
+"""Merge, transplant, revert, and the resolution of their conflicts."""

@@ -1,0 +1,135 @@
+"""The options of merge and transplant as the repository takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.input import read_bytes
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior
+from nessie_cli.render.text import short_hash, visible
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.wire.decode import decode_content
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.merge.options import DecisionOptions
+
+_OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
+
+
+def merge_options(app: Invocation, branch: str, options: DecisionOptions, meta: CommitMeta | None) -> MergeOptions:
+    """Returns the options of a merge or transplant, except those that only one of them has.
+
+    Reads the files of `--resolve`. Raises `InvalidInput` that names the option.
+    """
+    expected = options.expected_hash
+    return MergeOptions(
+        meta=meta,
+        behaviors=list(_behaviors(app, branch, options)),
+        default_behavior=MergeBehavior(options.behavior.name),
+        follow_renames=options.follow_renames,
+        expected_hash=app.repository().resolve(app.revision(expected)).hash if expected else None,
+    )
+
+
+# -- commit metadata -------------------------------------------------------------------------------
+
+
+def meta_of_merge(app: Invocation, message: str | None, source: str, branch: str) -> CommitMeta:
+    """Returns the metadata of a merge commit.
+
+    The default message is git's: `Merge branch 'nightly' into main`.
+    """
+    _refuse_empty_message(message)
+    author = app.author()
+    authors = (author,) if author else ()
+    if message is not None:
+        return CommitMeta(message, authors=authors)
+    spec = app.revision(source)
+    found = app.repository().resolve(spec)
+    if spec.name and spec.name == found.name and not spec.steps and not spec.hash:
+        return CommitMeta(f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors)
+    return CommitMeta(f"Merge commit '{short_hash(found.hash)}' into {visible(branch)}", authors=authors)
+
+
+def meta_of_transplant(app: Invocation, message: str | None, commits: Sequence[str]) -> CommitMeta | None:
+    """Returns the metadata of a transplanted commit with another message.
+
+    Without a message it is None: each commit keeps its metadata.
+    """
+    _refuse_empty_message(message)
+    if message is None:
+        return None
+    if len(commits) > 1:
+        raise InvalidInput(f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out")
+    meta = app.repository().commit_at(CommitSpec(None, commits[0])).meta
+    return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
+
+
+def _refuse_empty_message(message: str | None) -> None:
+    if message is not None and not message.strip():
+        raise InvalidInput("-m: the message is empty; leave it out for the default message")
+
+
+# -- decisions about keys --------------------------------------------------------------------------
+
+
+def refuse_unchanged(ours: Sequence[str] | None, changed: Callable[[KeyRange], Iterable[ContentKey]]) -> None:
+    """Raises `InvalidInput` for a key of `--ours` that the source does not change.
+
+    `changed` returns the keys in a range that the source changes. The repository would ignore the key.
+    """
+    keys = tuple(map(ContentKey.parse, ours or ()))
+    if not keys:
+        return
+    found = set(changed(KeyRange(keys=keys)))
+    for key in keys:
+        if key not in found:
+            from nessie_cli.cli.errors.suggestions import did_you_mean
+
+            near = did_you_mean(str(key), map(str, changed(KeyRange())))
+            raise InvalidInput(f"--ours {key}: what is merged does not change this key{near}")
+
+
+def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:
+    seen: dict[ContentKey, str] = {}
+    for option, texts in (("--ours", options.ours), ("--theirs", options.theirs), ("--resolve", options.resolve)):
+        for text in texts or ():
+            key, file = _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
+            if key in seen:
+                raise InvalidInput(f"{option} {key}: the key is named by {seen[key]} already")
+            seen[key] = option
+            yield _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])
+
+
+def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:
+    """Writes the content of a file, provided that the target still has its current content."""
+    expected = app.repository().contents(branch, [key]).get(key)
+    if expected is None:
+        raise InvalidInput(f"--resolve {key}: '{branch}' has no such content; decide by --ours or --theirs")
+    content = _read_content(file)
+    return KeyBehavior(key, MergeBehavior.NORMAL, expected, content if content.id else content.with_id(expected.id))
+
+
+def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:
+    """Returns the contents of `--resolve KEY=FILE`. Raises `InvalidInput` that names the option."""
+    return {key: _read_content(file) for key, file in map(_key_and_file, texts or ())}
+
+
+def _key_and_file(text: str) -> tuple[ContentKey, str]:
+    """Splits `KEY=FILE`. A quoted key may contain a `=`, so the first one after a whole key counts."""
+    for position in (i for i, char in enumerate(text) if char == "="):
+        with suppress(InvalidInput):
+            key = ContentKey.parse(text[:position])
+            if text[position + 1 :]:
+                return key, text[position + 1 :]
+    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, the file holding the content as REST JSON")
+
+
+def _read_content(file: str) -> Content:
+    name = "stdin" if file == "-" else file
+    return decode_content(read_bytes(file, "--resolve"), name, allow_unknown=True)

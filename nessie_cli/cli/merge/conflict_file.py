@@ -1,0 +1,96 @@
+"""A conflict as a file to edit: both contents as one JSON document, with git's conflict markers.
+
+{
+  "type": "ICEBERG_TABLE",
+<<<<<<< ours (main)
+  "snapshotId": 30,
+||||||| base
+  "snapshotId": 10,
+=======
+  "snapshotId": 20,
+>>>>>>> theirs (nightly)
+  "schemaId": 0
+}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Conflict, Content
+from nessie_cli.wire.decode import decode_content
+from nessie_cli.wire.encode import encode_content
+
+_OURS, _BASE, _BETWEEN, _THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+
+Document = Mapping[str, Any]
+
+
+def conflict_text(conflict: Conflict, titles: Sequence[str]) -> str:
+    """Returns the file to edit; `titles` are the names of base, ours and theirs.
+
+    If only one side has a content, that is the whole document.
+    """
+    base, ours, theirs = (encode_content(side) if side else None for side in (conflict.expected, conflict.actual, conflict.proposed))
+    if ours is None or theirs is None:
+        return json.dumps(ours or theirs, indent=2, ensure_ascii=False) + "\n"
+    lines = ["{", *_members(base, ours, theirs, titles), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def edited_content(text: str) -> Content:
+    """Returns the content of an edited file. Raises `InvalidInput` if conflict markers are left.
+
+    Commas may be missing or superfluous at the ends of lines: markers separate lines that have them.
+    """
+    if any(line.startswith((_OURS, _BASE, _BETWEEN, _THEIRS)) for line in text.splitlines()):
+        raise InvalidInput("conflict markers are left in the file")
+    try:
+        json.loads(text)
+    except ValueError:
+        text = _with_commas(text)
+    return decode_content(text.encode(), "the edited content", allow_unknown=True)
+
+
+def _members(base: Document | None, ours: Document, theirs: Document, titles: Sequence[str]) -> Iterator[str]:
+    names = list(dict.fromkeys([*ours, *theirs]))
+
+    def differs(name: str) -> bool:
+        return (name in ours) != (name in theirs) or ours.get(name) != theirs.get(name)
+
+    for in_conflict, group in groupby(names, differs):
+        some = list(group)
+        comma = "" if some[-1] == names[-1] else ","
+        if not in_conflict:
+            yield from _lines(ours, some, comma)
+            continue
+        yield f"{_OURS} {titles[1]}"
+        yield from _lines(ours, some, comma)
+        if base is not None:
+            yield f"{_BASE} {titles[0]}"
+            yield from _lines(base, some, comma)
+        yield _BETWEEN
+        yield from _lines(theirs, some, comma)
+        yield f"{_THEIRS} {titles[2]}"
+
+
+def _lines(document: Document, names: Sequence[str], comma: str) -> list[str]:
+    found = {name: document[name] for name in names if name in document}
+    if not found:
+        return []
+    lines = json.dumps(found, indent=2, ensure_ascii=False).splitlines()[1:-1]
+    return [*lines[:-1], lines[-1] + comma]
+
+
+def _with_commas(text: str) -> str:
+    """Puts a comma behind each line that needs one. A JSON string never goes over two lines."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    for number, line in enumerate(lines[:-1]):
+        bare = line.removesuffix(",")
+        last = lines[number + 1].lstrip().startswith(("}", "]"))
+        lines[number] = bare if last or bare.endswith(("{", "[", ":")) else f"{bare},"
+    return "\n".join(lines)

@@ -1,0 +1,73 @@
+"""`nessie merge`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merge.behaviors import merge_options, meta_of_merge, refuse_unchanged
+from nessie_cli.cli.merge.options import MergingOptions
+from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.resolutions import conflicts_of_merge
+from nessie_cli.cli.once import once
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.model import ContentKey, KeyRange
+
+EXAMPLES = (
+    "nessie merge feature",
+    "nessie merge feature --into main -m 'orders: new schema' --dry-run",
+    "nessie merge feature --theirs db.sales.orders --ours db.sales.items",
+    "nessie merge feature --resolve db.sales.orders=orders.json --expected-hash 8f31c0de",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(MergingOptions):
+    """Merge the changes of a branch into another, as one commit.
+
+    Prints each key that the source changed: behavior, content of the source, content of the target
+    before the merge, conflict. `nessie resolve merge FROM` resolves conflicts one by one.
+    """
+
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")]
+    into: Annotated[
+        str | None,
+        typer.Option("--into", "-b", metavar="REF", help="The branch to merge into. Default: the current one."),
+    ] = None
+    unrelated: Annotated[
+        bool,
+        typer.Option("--unrelated", help="Merge even if the histories share no commit."),
+    ] = False
+
+
+def run(options: Options, app: Invocation) -> Merge:
+    """Merges, or raises `MergeConflict` with every conflict."""
+    refuse_empty("nessie merge FROM [--into REF] [--expected-hash H]", options.source, options.into, options.expected_hash)
+    branch = options.into or app.reference_name()
+    repository, source = app.repository(), app.revision(options.source)
+
+    def changed(keys: KeyRange) -> Iterator[ContentKey]:
+        base = repository.merge_base(branch, source)
+        return (entry.key for entry in repository.diff(base, source, keys))
+
+    refuse_unchanged(options.ours, changed)
+    meta = meta_of_merge(app, options.message, options.source, branch)
+    wanted = replace(
+        merge_options(app, branch, options, meta),
+        unrelated=options.unrelated,
+        dry_run=options.dry_run,
+    )
+    conflicts = conflicts_of_merge(app, branch, options.source)
+    hash_ = repository.resolve(source).hash
+    with conflicts, once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id:
+        outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
+    return Merge(outcome=outcome, verb="merged", source=options.source)
+
+
+def show(result: Merge, output: Output) -> None:
+    """Prints each key that the source changed."""
+    print_outcome(result, output)

@@ -1,0 +1,76 @@
+"""The options that merge, transplant, resolve and revert share."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Behavior(StrEnum):
+    """The values of `--behavior`."""
+
+    NORMAL = "normal"
+    FORCE = "force"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideOptions:
+    """Which side of a conflict is taken, key by key."""
+
+    ours: Annotated[
+        list[str] | None,
+        typer.Option("--ours", metavar="KEY", help="Keep our state of this key: that of the target branch."),
+    ] = None
+    theirs: Annotated[
+        list[str] | None,
+        typer.Option("--theirs", metavar="KEY", help="Take their state of this key: that of the source."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions(SideOptions):
+    """Everything that decides about a merge or transplant."""
+
+    message: Annotated[
+        str | None,
+        typer.Option("-m", "--message", metavar="MSG", help="The commit message."),
+    ] = None
+    behavior: Annotated[
+        Behavior,
+        typer.Option(
+            "--behavior",
+            case_sensitive=False,
+            help="For keys that no option names: merge, take theirs, or keep ours.",
+        ),
+    ] = Behavior.NORMAL
+    resolve: Annotated[
+        list[str] | None,
+        typer.Option("--resolve", metavar="KEY=FILE", help="Write this content (REST JSON; - is stdin)."),
+    ] = None
+    follow_renames: Annotated[
+        bool,
+        typer.Option("--follow-renames", help="Combine a rename on one side with a change on the other."),
+    ] = False
+    expected_hash: Annotated[
+        str | None,
+        typer.Option("--expected-hash", "-c", metavar="H", help="Fail unless the target branch has this commit."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergingOptions(DecisionOptions):
+    """The options of merge and transplant."""
+
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would happen, and write nothing."),
+    ] = False
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="With --dry-run: show each changed field, with rows, files and schema from the metadata files.",
+        ),
+    ] = False

@@ -1,0 +1,81 @@
+"""The command lines that resolve the conflicts of a merge, transplant or revert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.batch_resolutions import contents_below
+from nessie_cli.cli.errors.resolutions import command_line
+from nessie_cli.cli.options import carried, command_position
+from nessie_cli.errors import ReferenceConflict
+from nessie_cli.model import Conflict, ConflictType, ContentKey
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.context import Invocation
+
+_NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
+
+
+@contextmanager
+def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterator[None]:
+    """Gives a conflict that the block raises its resolutions, and the names of the three states.
+
+    `source` is the name of their side.
+    """
+    try:
+        yield
+    except ReferenceConflict as error:
+        error.is_merge = True
+        error.source = source
+        error.resolutions = found = MergeResolutions(app, branch)
+        error.resolver = found.resolver
+        raise
+
+
+class MergeResolutions:
+    """Resolves a conflict: the same command again with a decision."""
+
+    def __init__(self, app: Invocation, branch: str) -> None:
+        self._app = app
+        self._branch = branch
+        self._again = [word for word in app.argv if word not in _NOT_REPEATED]
+
+    def __call__(self, conflict: Conflict) -> Sequence[str]:
+        """Returns the command lines for a conflict."""
+        return () if conflict.key is None else self._decide(conflict, conflict.key)
+
+    @property
+    def resolver(self) -> str:
+        """The command line that asks about each conflict."""
+        words = list(self._again)
+        position = command_position(words)
+        assert position is not None
+        if words[position] != "resolve":
+            words.insert(position, "resolve")
+        return command_line(*words)
+
+    def _decide(self, conflict: Conflict, key: ContentKey) -> list[str]:
+        again = self._again
+        match conflict.type:
+            case ConflictType.NAMESPACE_ABSENT:
+                return [self._commit("put", [key], f"add {key}", "--type", "namespace")]
+            case ConflictType.NOT_A_NAMESPACE:
+                return [self._commit("replace", [key], f"make {key} a namespace", "--type", "namespace")]
+            case ConflictType.NAMESPACE_NOT_EMPTY:
+                below = contents_below(self._app, self._branch, key)
+                empty = [self._commit("delete", below, f"empty {key}")] if below else []
+                # A transplant checks a namespace even if the change of a commit to it is dropped.
+                keep = [] if {"transplant", "cherry-pick"} & set(again) else [command_line(*again, "--ours", str(key))]
+                return [*keep, *empty]
+        lines = [command_line(*again, side, str(key)) for side in ("--theirs", "--ours")]
+        if conflict.source_rename or conflict.target_rename:
+            return [command_line(*again, "--follow-renames"), *lines]
+        return lines
+
+    def _commit(self, verb: str, keys: Sequence[ContentKey], message: str, *options: str) -> str:
+        """A command line that prepares the branch by a commit."""
+        ref = self._app.options.ref
+        here = [word for word in carried(self._app.options) if word not in (ref, "--ref")]
+        return command_line(*here, "--ref", self._branch, "content", verb, *map(str, keys), *options, "-m", message)

@@ -1,0 +1,78 @@
+"""`nessie transplant`, alias `nessie cherry-pick`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merge.behaviors import merge_options, meta_of_transplant, refuse_unchanged
+from nessie_cli.cli.merge.options import MergingOptions
+from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.resolutions import conflicts_of_merge
+from nessie_cli.cli.once import once
+from nessie_cli.cli.walks import commits_to_transplant
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.model import ContentKey, KeyRange
+from nessie_cli.render.text import counted
+
+EXAMPLES = (
+    "nessie transplant 8f31c0de",
+    "nessie transplant main..feature --onto release",
+    "nessie cherry-pick feature~1 feature --theirs db.sales.orders",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(MergingOptions):
+    """Apply commits to a branch once more, each as a commit of its own.
+
+    Each commit keeps its message, authors and properties; -m replaces the message of a single commit.
+    `nessie resolve transplant REV|RANGE...` resolves conflicts one by one.
+    """
+
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="REV|RANGE...", help="Commits and ranges, in the order in which they are applied."),
+    ]
+    onto: Annotated[
+        str | None,
+        typer.Option("--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."),
+    ] = None
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", metavar="REF", help="The branch that the hashes belong to."),
+    ] = None
+
+
+def run(options: Options, app: Invocation) -> Merge:
+    """Transplants, or raises `MergeConflict` with every conflict."""
+    usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
+    refuse_empty(usage, *options.words, options.onto, options.source, options.expected_hash)
+    branch = options.onto or app.reference_name()
+    repository = app.repository()
+    if options.source:
+        repository.reference(options.source)
+    commits = commits_to_transplant(repository, [app.revision_range(word) for word in options.words])
+
+    def changed(keys: KeyRange) -> Iterator[ContentKey]:
+        for commit in commits:
+            parent = repository.commit_at(CommitSpec(None, commit)).parent
+            yield from (entry.key for entry in repository.diff(parent, commit, keys))
+
+    refuse_unchanged(options.ours, changed)
+    meta = meta_of_transplant(app, options.message, commits)
+    wanted = replace(merge_options(app, branch, options, meta), dry_run=options.dry_run)
+    conflicts = conflicts_of_merge(app, branch, " ".join(options.words))
+    with conflicts, once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id:
+        outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
+    return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
+
+
+def show(result: Merge, output: Output) -> None:
+    """Prints each key that the commits changed."""
+    print_outcome(result, output)
