@@ -16,7 +16,8 @@ class MergeOptions(Struct, frozen=True):
     """The options that merge and transplant share.
 
     `meta` replaces the generated message. `behaviors` and `default_behavior` decide per key. `follow_renames` combines
-    a rename on one side with a change on the other. `unrelated` accepts the empty history as merge base.
+    a rename on one side with a change on the other. `unrelated` accepts the empty history as merge base, `any_order`
+    commits of a transplant that are not neighbours.
     `expected_hash` must be on the branch. `dry_run` writes nothing. `request_id` makes a repetition safe.
     """
 
@@ -25,6 +26,7 @@ class MergeOptions(Struct, frozen=True):
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     follow_renames: bool = False
     unrelated: bool = False
+    any_order: bool = False
     expected_hash: str | None = None
     dry_run: bool = False
     request_id: str | None = None
@@ -49,7 +51,10 @@ class Merge(Struct, frozen=True):
 
 
 class Transplant(Struct, frozen=True):
-    """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
+    """Apply commits (hashes) one by one onto a branch, in this order.
+
+    Each must be the parent of the next, unless the options say `any_order`.
+    """
 
     branch: str
     commits: Sequence[str]

@@ -36,7 +36,7 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     options = change.options
     name = at.branch_name(change.branch)
     commits = [bytes.fromhex(at.revisions.resolve(CommitSpec(None, text)).hash) for text in change.commits]
-    _check_contiguous(at.objects, commits)
+    _check_commits(at.objects, commits, any_order=options.any_order)
     if options.meta is not None:
         check_client_meta(options.meta)
     basis = at.view.basis(name, submission.request_id)
@@ -86,13 +86,13 @@ def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis:
     return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
-def _check_contiguous(objects: Objects, commits: Sequence[Id]) -> None:
+def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) -> None:
     if not commits:
         raise InvalidInput("No hashes given to transplant.")
     if NO_COMMIT in commits:
         raise CommitNotFound(f"Commit '{NO_COMMIT.hex()}' not found", NO_COMMIT.hex())
     for parent, child in itertools.pairwise(commits):
-        if objects.commit(child).parents[0] != parent:
+        if not any_order and objects.commit(child).parents[0] != parent:
             raise InvalidInput("Sequence of hashes is not contiguous.")
 
 

@@ -16,7 +16,7 @@ from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import Json, encode_key, encode_merge_detail, encode_single_reference
-from nessie_cli.wire.extensions import ANNOUNCED, SETTINGS, VERSION
+from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
 LARGEST_REFLOG_PAGE = 20_000
@@ -55,6 +55,11 @@ def merge_detail(detail: MergeDetail) -> Json:
     if detail.conflict:
         body["conflict"] |= facts.renames(detail.conflict)
     return body
+
+
+def accepts_any_order(call: Call, body: Any) -> bool:
+    """Whether the commits of a transplant need not be neighbours."""
+    return is_ours(call) and isinstance(body, dict) and body.get(ANY_ORDER) is True
 
 
 # -- reading ---------------------------------------------------------------------------------------

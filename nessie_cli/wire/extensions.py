@@ -7,6 +7,7 @@ extensions are:
 
 * `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
 * `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
+* `anyOrder` of a transplant: its commits need not be neighbours;
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
 * `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
@@ -25,6 +26,9 @@ ANNOUNCED = "nessie-cli"
 
 REQUEST_HEADER = "Nessie-Request-Id"
 """The header that names a write. A second one with the same id only answers the first result."""
+
+ANY_ORDER = "anyOrder"
+"""The attribute of a transplant whose commits need not be neighbours."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

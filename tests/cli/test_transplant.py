@@ -37,7 +37,40 @@ def test_a_range_is_applied_oldest_first(nessie, feature) -> None:
 def test_several_commits_in_the_order_given(nessie, feature) -> None:
     assert nessie("transplant", "feature~2", "feature~1").code == 0
     assert subjects(nessie, 2) == ["update db.orders"] * 2
-    assert nessie("transplant", "feature~1", "feature~2").code == 2
+
+
+@pytest.fixture
+def letters(catalog):
+    """feature: six commits, each creates a table: db.a to db.f."""
+    catalog.branch("feature")
+    for letter in "abcdef":
+        catalog.create("feature", f"db.{letter}")
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("words", "created"),
+    [
+        (("feature~5", "feature~3", "feature"), "acf"),
+        (("feature", "feature~3", "feature~5"), "fca"),
+        (("feature~5", "feature~3..feature~1", "feature"), "adef"),
+        (("feature~2..feature", "v1..feature~4"), "efab"),
+    ],
+)
+def test_commits_that_are_not_neighbours_are_applied_in_the_order_given(nessie, letters, words, created) -> None:
+    ran = nessie("cherry-pick", *words)
+    assert (ran.code, f"transplanted {len(created)} commits into main" in ran.err) == (0, True)
+    assert subjects(nessie, len(created)) == [f"create db.{letter}" for letter in reversed(created)]
+    assert {row[0]: row[2] for row in ran.rows} == {f"db.{letter}": "iceberg-table snapshot 1" for letter in created}
+
+
+def test_of_commits_that_are_not_neighbours_all_are_applied_or_none(nessie, letters) -> None:
+    letters.create("main", "db.c", 9)
+    head = letters.head("main")
+    ran = nessie("cherry-pick", "feature~5", "feature~3", "feature")
+    assert (ran.code, letters.head("main")) == (3, head)
+    assert nessie("cherry-pick", "feature~5", "feature~3", "feature", "--ours", "db.c").code == 0
+    assert subjects(nessie, 2) == ["create db.f", "create db.a"]
 
 
 def test_pynessie_s_form(nessie, feature) -> None:

@@ -49,6 +49,16 @@ def test_what_a_server_lacks_is_one_line(at_server: Nessie, name: str) -> None:
     assert "server" in outcome.err
 
 
+def test_commits_that_are_not_neighbours_are_refused_and_neighbours_are_not(at_server: Nessie) -> None:
+    at_server.ok("branch", "work")
+    for name in ("a", "b", "c"):
+        at_server.ok("content", "put", name, "--type", "namespace", "-m", name, "--ref", "work")
+    outcome = at_server("cherry-pick", "work~2", "work")
+    assert (outcome.code, "not neighbours" in outcome.err) == (6, True)
+    at_server.ok("cherry-pick", "work~1", "work")
+    assert at_server.messages() == ["c", "b"]
+
+
 def test_the_daily_work_goes_on(at_server: Nessie) -> None:
     at_server.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
     at_server.table("db.order lines", 1, "-m", "first")

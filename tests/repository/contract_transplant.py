@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError, ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError, NotAllowed, ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, MergeBehavior
 from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, behave, delete, key, put, table, touched, types_and_keys, unchanged
 
@@ -240,6 +240,30 @@ class Transplants:
         commits = story(catalog)
         with pytest.raises(InvalidInput, match="Sequence of hashes is not contiguous"):
             catalog.transplant([commits[n] for n in order], onto="t")
+
+    def test_any_order_is_an_option(self, catalog: Catalog) -> None:
+        commits = story(catalog)
+        start = catalog.head("t")
+        chosen = [commits[4], commits[1], commits[0]]
+        try:
+            result = catalog.transplant(chosen, onto="t", any_order=True)
+        except NotAllowed:
+            pytest.skip("this server does not have the extension")
+        assert [e.meta.message for e in catalog.log("t", until=start)][:-1] == ["one", "two", "five"]
+        assert touched(result) == dict.fromkeys(["a", "ns.x", "y", "z"], "NORMAL")
+        assert all(detail.source == catalog.content("dev", detail.key.plain) for detail in result.details)
+
+    def test_conflicts_of_commits_in_any_order_have_the_states_of_their_own_commit(self, catalog: Catalog) -> None:
+        commits = story(catalog)
+        catalog.write("t", {"a": 9})
+        try:
+            with pytest.raises(MergeConflict) as refused:
+                catalog.transplant([commits[4], commits[1]], onto="t", any_order=True)
+        except NotAllowed:
+            pytest.skip("this server does not have the extension")
+        (conflict,) = refused.value.conflicts
+        assert (conflict.expected, conflict.actual) == (catalog.content(f"@{commits[0]}", "a"), catalog.content("t", "a"))
+        assert conflict.proposed == catalog.content("dev", "a")
 
     def test_no_commits_at_all(self, catalog: Catalog) -> None:
         with pytest.raises(InvalidInput):

@@ -158,7 +158,7 @@ def _resolve_transplant(call: Invocation, words: Sequence[str], wishes: Wishes) 
             return repository.transplant(branch, commits, options)
 
     meta = meta_of_transplant(call, wishes.options.message, commits)
-    options = merge_options(call, branch, _undecided(wishes), meta)
+    options = replace(merge_options(call, branch, _undecided(wishes), meta), any_order=True)
     outcome = settle_merge(call, do, options, _decisions(wishes, OF_MERGE))
     _print_merge(call, Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit")))
 

@@ -23,7 +23,7 @@ from nessie_cli.render.text import counted
 EXAMPLES = (
     "nessie transplant 8f31c0de",
     "nessie transplant main..feature --onto release",
-    "nessie cherry-pick feature~1 feature --theirs db.sales.orders",
+    "nessie cherry-pick feature~4 feature~2..feature --theirs db.sales.orders",
 )
 
 
@@ -66,7 +66,7 @@ def run(options: Options, app: Invocation) -> Merge:
 
     refuse_unchanged(options.ours, changed)
     meta = meta_of_transplant(app, options.message, commits)
-    wanted = replace(merge_options(app, branch, options, meta), dry_run=options.dry_run)
+    wanted = replace(merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run)
     conflicts = conflicts_of_merge(app, branch, " ".join(options.words))
     with conflicts, once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id:
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
-from nessie_cli.model import NO_ANCESTOR, Conflict, Content, ContentKey, MergeDetail, MergeResult, Put, Reference
+from nessie_cli.model import NO_ANCESTOR, Conflict, Content, ContentKey, LogEntry, MergeDetail, MergeResult, Put, Reference
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
@@ -20,6 +20,7 @@ from nessie_cli.repository.remote.history import log
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.wire import answers
+from nessie_cli.wire.extensions import ANY_ORDER
 
 
 def merge(session: Session, branch: str, source: Reference, options: MergeOptions) -> MergeResult:
@@ -30,7 +31,7 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
 
 def transplant(session: Session, branch: str, hashes: Sequence[str], options: MergeOptions) -> MergeResult:
     """See `Repository`."""
-    body = {"fromRefName": "DETACHED", "hashesToTransplant": hashes}
+    body = {"fromRefName": "DETACHED", "hashesToTransplant": hashes, ANY_ORDER: options.any_order}
     return _combine(session, "transplant", branch, body, sources=hashes, options=options)
 
 
@@ -64,7 +65,11 @@ def completed(session: Session, answer: answers.MergeAnswer, sources: Sequence[s
     Raises `MergeConflict` if it has any.
     """
     head, keys = answer.effective_target_hash, [key for key, _, _ in answer.details]
-    at_source, at_target = (contents(session, hash_, keys) if keys else {} for hash_ in (sources[-1], head))
+    at_target = contents(session, head, keys) if keys else {}
+    if options.any_order and len(sources) > 1 and keys:
+        _, at_source = _of_commits(session, reversed(_entries(session, sources)), keys)
+    else:
+        at_source = contents(session, sources[-1], keys) if keys else {}
     conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
     if conflicts:
         conflicts = _explained(session, answer, sources, options, conflicts)
@@ -102,10 +107,23 @@ def _both_sides(session: Session, base: str | None, sources: Sequence[str], keys
     """
     if base is not None:
         return contents(session, base, keys), contents(session, sources[-1], keys)
+    return _of_commits(session, _entries(session, sources), keys)
+
+
+def _entries(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
+    """The transplanted commits in order, with their operations: by one log if they are neighbours."""
+    found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
+    if [entry.hash for entry in found] == list(hashes):
+        return found
+    return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
+
+
+def _of_commits(session: Session, entries: Iterable[LogEntry], keys: Sequence[ContentKey]) -> tuple[State, State]:
+    """The contents before and after the first of some commits with an operation on the key."""
     before: dict[ContentKey, Content] = {}
     proposed: dict[ContentKey, Content] = {}
     missing = set(keys)
-    for entry in reversed(list(islice(log(session, sources[-1], operations=True), len(sources)))):
+    for entry in entries:
         touched = {operation.key: operation for operation in entry.operations or () if operation.key in missing}
         if touched:
             before |= contents(session, entry.parent, touched)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from heapq import merge as merge_sorted
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed, OutcomeUnknown, ReferenceConflict
@@ -203,10 +203,16 @@ def transplant(session: Session, branch: str, hashes: Sequence[str], options: Me
     target = _branch(session, branch, "transplant")
     if NO_ANCESTOR in hashes:
         raise CommitNotFound(f"Commit '{NO_ANCESTOR}' not found", NO_ANCESTOR)
+    if options.any_order and not _are_neighbours(session, hashes):
+        raise session.too_old("transplant commits that are not neighbours")
     body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **merge_body(options)}
     if options.meta is not None:
         body["message"] = options.meta.message
     return _combine(session, "transplant", target, body, sources=hashes, options=options)
+
+
+def _are_neighbours(session: Session, hashes: Sequence[str]) -> bool:
+    return all(commit_at(session, child).parent == parent for parent, child in pairwise(hashes))
 
 
 def _check_options(session: Session, options: MergeOptions) -> None:

@@ -13,7 +13,7 @@ from nessie_cli.model import NO_ANCESTOR, CommitMeta, CommitResult, MergeBehavio
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
-from nessie_cli.server.extensions import expected_or_head, is_ours, merge_detail, wants_dry_run
+from nessie_cli.server.extensions import accepts_any_order, expected_or_head, is_ours, merge_detail, wants_dry_run
 from nessie_cli.server.targets import DETACHED, Target, absolute, commit, named, parse_segment, parse_spec
 from nessie_cli.wire.bodies import MISSPELT
 from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
@@ -141,13 +141,15 @@ def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_has
 
 def post_transplant(call: Call) -> Answer:
     """One transplant."""
-    body = decode_transplant(merge_body(call.needed_json("transplantCommitsIntoBranch.transplant")))
+    document = call.needed_json("transplantCommitsIntoBranch.transplant")
+    body = decode_transplant(merge_body(document))
     target = parse_segment(call.segments["ref"], call.default_branch)
     meta = merged_with_headers(call, body.meta or (None if body.message is None else CommitMeta(body.message)))
-    return Answer(encode_merge_result(transplant(call, target, body, meta), merge_detail if is_ours(call) else encode_merge_detail))
+    result = transplant(call, target, body, meta, any_order=accepts_any_order(call, document))
+    return Answer(encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail))
 
 
-def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMeta | None) -> MergeResult:
+def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMeta | None, *, any_order: bool = False) -> MergeResult:
     """Transplant what a body says."""
     if body.source != DETACHED:
         named(call.repository, body.source)
@@ -162,6 +164,7 @@ def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMet
         behaviors=body.behaviors,
         default_behavior=body.default_behavior,
         follow_renames=body.follow_renames,
+        any_order=any_order,
         expected_hash=where,
         dry_run=body.dry_run,
         request_id=call.request_id,
