@@ -17,15 +17,6 @@ from nessie_cli.wire.shapes import CommitMeta, Content, Count, Digest, Hash, Ins
 # -- workspace --------------------------------------------------------------------------------------------------------------------------
 
 
-class Initialised(Shape):
-    """The workspace; `created` tells whether it was made just now."""
-
-    workspace: str
-    store: str
-    defaultBranch: str
-    created: bool
-
-
 class StagedPut(Shape):
     """A staged Put; `expectedContent` is the content that it was staged on."""
 
@@ -64,14 +55,6 @@ class Status(Shape):
     conflicts: list[wire.Conflict]
 
 
-class AcceptedServer(Shape):
-    """A server that credentials may go to, and whether a token is kept for it."""
-
-    server: str
-    accepted: bool
-    token: bool
-
-
 class Stash(Shape):
     """A batch that was put aside."""
 
@@ -85,26 +68,6 @@ class Stashes(wire.Listing):
     """The batches that were put aside, newest first."""
 
     stashes: list[Stash]
-
-
-class Setting(Shape):
-    """A setting, and whose it is."""
-
-    key: str
-    value: str
-    scope: Literal["workspace", "user", "repository"]
-
-
-class ChangedSetting(Setting):
-    """A setting that was set; `previous` is the value before, null where there was none."""
-
-    previous: str | None
-
-
-class Settings(wire.Listing):
-    """Settings, the nearer ones first."""
-
-    settings: list[Setting]
 
 
 # -- contents and history ---------------------------------------------------------------------------------------------------------------
@@ -181,13 +144,7 @@ _STASH = Answer((Stash,))
 _GC = Answer((gc.CollectorRun,))
 
 ANSWERS: Mapping[str, Answer] = {
-    "init": Answer((Initialised,)),
     "status": Answer((Status,)),
-    "login": Answer((AcceptedServer,)),
-    "config list": Answer((Settings,), Setting),
-    "config get": Answer((Setting,)),
-    "config set": Answer((ChangedSetting,)),
-    "config unset": Answer((Setting,)),
     "content put": _STAGED,
     "content delete": _STAGED,
     "content rename": _STAGED,

@@ -72,17 +72,10 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
-    "list": CommandEntry(
-        "config_list", "config_list", "List settings: name, value, and whose they are; without an option those of the workspace and yours.", SETTINGS
-    ),
-    "get": CommandEntry("config_get", "config_get", "Print the value of one setting; that of the workspace goes before yours.", SETTINGS),
-    "set": CommandEntry(
-        "config_set",
-        "config_set",
-        "Set one setting; comments and everything else in the file stay. Secrets are refused: they are never written.",
-        SETTINGS,
-    ),
-    "unset": CommandEntry("config_unset", "config_unset", "Remove one setting; everything else in the file stays.", SETTINGS),
+    "list": CommandEntry("config.list", "", "List settings: name, value and scope.", SETTINGS),
+    "get": CommandEntry("config.get", "", "Print the value of a setting.", SETTINGS),
+    "set": CommandEntry("config.set", "", "Change a setting.", SETTINGS),
+    "unset": CommandEntry("config.unset", "", "Remove a setting.", SETTINGS),
 }
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
@@ -136,14 +129,12 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 COMMANDS: Mapping[str, CommandEntry] = {
-    "init": CommandEntry("init", "init", "Make a workspace here and, when there is none, its store.", WORKSPACE),
+    "init": CommandEntry("workspace.init", "", "Create a workspace, and its store if there is none.", WORKSPACE),
     "status": CommandEntry(
         "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
     ),
     "switch": CommandEntry("references.switch", "", "Change the workspace's current reference.", WORKSPACE),
-    "login": CommandEntry(
-        "login", "login", "Accept a server, so that credentials may go there even if only a workspace names it; with a token, keep it.", WORKSPACE
-    ),
+    "login": CommandEntry("workspace.login", "", "Trust a server with credentials, and store a token for it.", WORKSPACE),
     "config": CommandEntry(
         "",
         "",

@@ -92,7 +92,7 @@ def test_aliases_and_plug_ins_are_commands(here, said, words, tmp_path, monkeypa
     monkeypatch.setenv("PATH", f"/no/such:{tmp_path / 'bin'}")
     assert said("l") == {
         "log": "Show the history, newest commit first.",
-        "login": "Accept a server, so that credentials may go there even if only a workspace names it; with a token, keep it.",
+        "login": "Trust a server with credentials, and store a token for it.",
         "lg": "alias: log --oneline",
         "loud": "alias: commit -m 'it is loud'",
         "lost-and-found": "plug-in",

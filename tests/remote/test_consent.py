@@ -301,7 +301,7 @@ def test_a_workspace_allows_nothing(nessie: Nessie, evil: Recorder, elsewhere: d
     assert evil.requests == []
     for name in ("allow-http", "trusted-endpoints", "safe-directories"):
         refused = nessie("config", "set", name, evil.url, "--workspace")
-        assert (refused.code, "is no setting of the workspace" in refused.err) == (2, True)
+        assert (refused.code, "is not a setting of the workspace" in refused.err) == (2, True)
 
 
 def test_a_pipeline_in_compose(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:

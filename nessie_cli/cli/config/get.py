@@ -1,0 +1,34 @@
+"""`nessie config get`."""
+
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.config.options import KeyOptions
+from nessie_cli.cli.config.settings import Setting, known_setting, need_setting
+from nessie_cli.cli.context import Invocation
+
+EXAMPLES = (
+    "nessie config get author",
+    "nessie config get profile.work.store --user",
+    "nessie config get protect.main --repository",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(KeyOptions):
+    """Print the value of a setting.
+
+    Without an option, the value of this workspace overrides your own.
+    """
+
+
+def run(options: Options, app: Invocation) -> Setting:
+    """Reads the setting."""
+    scope = options.scope
+    known_setting(options.key, scope)
+    return need_setting(app, options.key, scope)
+
+
+def show(result: Setting, output: Output) -> None:
+    """Prints the value alone."""
+    output.say(result.value)

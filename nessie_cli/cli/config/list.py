@@ -1,0 +1,41 @@
+"""`nessie config list`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.config.options import ScopeOptions
+from nessie_cli.cli.config.settings import Setting, settings_of
+from nessie_cli.cli.context import Invocation
+from nessie_cli.render.spans import Column
+
+EXAMPLES = ("nessie config list", "nessie config list --user --json", "nessie config list --repository")
+_COLUMNS = (Column("NAME", "name", "fold"), Column("VALUE", room="fold"), Column("SCOPE", "label"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ScopeOptions):
+    """List settings: name, value and scope.
+
+    Without an option, lists the settings of this workspace and then your own. If both have a
+    setting, the workspace's value applies.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Listing):
+    """Settings; those of the workspace before those of the user."""
+
+    listing = "settings"
+    settings: Iterable[Setting]
+
+
+def run(options: Options, app: Invocation) -> Settings:
+    """Reads the settings."""
+    return Settings(settings=list(settings_of(app, options.scope)))
+
+
+def show(result: Settings, output: Output) -> None:
+    """Prints a table with a row for each setting."""
+    output.out.print_table(_COLUMNS, ((one.key, one.value, one.scope.value) for one in result.settings))

@@ -1,0 +1,103 @@
+"""The settings that are set: reading them, and what is known of their names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.errors import InvalidInput, SettingNotFound
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace.known import (
+    KNOWN,
+    REPOSITORY,
+    Known,
+    Scope,
+    known,
+    known_of_repository,
+    names,
+    parse_name,
+)
+from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.user import user_config_path
+
+
+@dataclass(frozen=True)
+class Setting(Result):
+    """A setting, its value and its scope."""
+
+    key: str
+    value: str
+    scope: Scope
+
+
+def settings_of(app: Invocation, scope: Scope | None) -> Iterator[Setting]:
+    """Yields the settings of a scope; for None those of the workspace, then those of the user."""
+    if scope is Scope.REPOSITORY:
+        for name, value in sorted(app.repository().config().settings.items()):
+            yield Setting(name, value, scope)
+        return
+    for source in (Scope.WORKSPACE, Scope.USER):
+        file = settings_file(app, source) if scope in (None, source) else None
+        for parts, value in sorted(file.texts().items()) if file else ():
+            yield Setting(_joined(parts), value, source)
+
+
+def find_setting(app: Invocation, name: str, scope: Scope | None) -> Setting | None:
+    """Returns a setting, or None. Without a scope, that of the workspace overrides that of the user."""
+    wanted = name if scope is Scope.REPOSITORY else _joined(parse_name(name))
+    return next((found for found in settings_of(app, scope) if found.key == wanted), None)
+
+
+def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
+    """Returns a setting. Raises `SettingNotFound`, or `InvalidInput` if no setting has this name.
+
+    A setting in a file is found even if this version does not know its name.
+    """
+    found = find_setting(app, name, scope)
+    if found is None:
+        known_setting(name, scope)
+        raise SettingNotFound(f"'{name}' is not set. Hint: `nessie config list` lists the settings that are", name)
+    return found
+
+
+def known_setting(name: str, scope: Scope | None) -> Known:
+    """Returns what is known of a setting.
+
+    Raises `InvalidInput`, with similar names, if no setting of the scope has this name.
+    """
+    try:
+        found = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
+    except InvalidInput as error:
+        if scope is None and any(fnmatchcase(name, setting.name) for setting in REPOSITORY):
+            raise InvalidInput(f"{name}: is a setting of the repository. Hint: add --repository") from None
+        # A message with a semicolon names the right setting already.
+        choices = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
+        near = did_you_mean(name, choices) if ";" not in error.message else ""
+        raise InvalidInput(error.message + near) from None
+    if scope and scope not in found.scopes:
+        where = " or ".join(f"--{allowed}" for allowed in found.scopes)
+        raise InvalidInput(f"{name}: is not a setting of the {scope}. Hint: use {where}")
+    return found
+
+
+def settings_file(app: Invocation, scope: Scope) -> Settings | None:
+    """Returns the file of the user's or workspace's settings; None if there is no workspace."""
+    if scope is Scope.WORKSPACE and app.store.workspace is None:
+        return None
+    return Settings(settings_path(app, scope))
+
+
+def settings_path(app: Invocation, scope: Scope) -> Path:
+    """Returns the path of the user's or workspace's settings."""
+    return app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config_path()
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    """The name of a setting as it is typed, also if a file has parts that no name can have."""
+    try:
+        return str(ContentKey(parts))
+    except InvalidInput:
+        return ".".join(parts)

@@ -1,0 +1,107 @@
+"""`nessie init`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput, StoreNotFound
+from nessie_cli.model import check_new_reference_name
+from nessie_cli.repository.opening import connect, create
+from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
+from nessie_cli.workspace.folder import Workspace, absolute_store, make_workspace
+from nessie_cli.workspace.locations import FOLDER
+from nessie_cli.workspace.secrets import refuse_secret
+from nessie_cli.workspace.trust import FOREIGN
+from nessie_cli.workspace.trust_records import record_server, record_workspace
+
+EXAMPLES = (
+    "nessie init",
+    "nessie init warehouse --default-branch main",
+    "nessie init --store sqlite:////var/lib/catalog.sqlite",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Create a workspace, and its store if there is none.
+
+    With --store the workspace uses that store. Repeating the command is harmless: it changes
+    nothing that exists.
+    """
+
+    directory: Annotated[
+        str,
+        typer.Argument(metavar="[DIR]", help="The folder of the workspace. Default: this folder."),
+    ] = "."
+    default_branch: Annotated[
+        str,
+        typer.Option("--default-branch", metavar="NAME", help="The default branch of a new store."),
+    ] = "main"
+
+
+@dataclass(frozen=True)
+class Initialised(Result):
+    """A workspace and its store. `created` is false if the workspace existed."""
+
+    workspace: str
+    store: str
+    default_branch: str
+    created: bool
+
+
+def run(options: Options, app: Invocation) -> Initialised:
+    """Creates what is missing."""
+    root = Path(options.directory).absolute()
+    if root.exists() and not root.is_dir():
+        raise InvalidInput(f"{options.directory}: is a file, not a folder")
+    check_new_reference_name(options.default_branch)
+    existing = Workspace(root) if (root / FOLDER).is_dir() else None
+    if existing and existing.trust == FOREIGN:
+        raise existing.refusal("nothing in it is used")
+    elsewhere = absolute_store(app.options.store, Path.cwd()) if app.options.store else None
+    if existing and elsewhere and existing.named_store() != elsewhere:
+        raise InvalidInput(f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its config.toml names the store")
+    if elsewhere:
+        # First, so that no workspace is left with a store that could not be created.
+        refuse_secret("--store", elsewhere)
+        _open_or_create(app, elsewhere, options.default_branch, existing)
+        _trust_server(app, elsewhere)
+    workspace = existing or make_workspace(root, elsewhere)
+    if existing is None:
+        record_workspace(str(root))
+    url = elsewhere or workspace.store()
+    branch = _open_or_create(app, url, options.default_branch, workspace)
+    if workspace.current_reference() is None:
+        workspace.set_current_reference(branch)
+    return Initialised(str(root), url, branch, existing is None)
+
+
+def show(result: Initialised, output: Output) -> None:
+    """Prints the workspace, its store and the default branch."""
+    verb = "made" if result.created else "already there:"
+    folder = Path(result.workspace) / FOLDER
+    output.say(f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}")
+
+
+def _trust_server(app: Invocation, url: str) -> None:
+    """Records the server that the user named, for later commands in this workspace."""
+    server = endpoint(url) or url
+    if url.startswith((*WEB, *DATABASE)) and not record_server(server):
+        app.output.note(f"hint: your state folder is not writable, so later commands need NESSIE_TRUSTED_ENDPOINTS to name {server}")
+
+
+def _open_or_create(app: Invocation, url: str, default_branch: str, workspace: Workspace | None) -> str:
+    """Returns the default branch of a store, which is created if it does not exist."""
+    try:
+        repository = connect(url, who=app.who(), access=app.store.access(url, workspace))
+    except StoreNotFound:
+        if url.startswith(WEB):
+            raise
+        repository = create(url, default_branch=default_branch, who=app.who())
+    with repository:
+        return repository.config().default_branch

@@ -1,0 +1,149 @@
+"""`nessie login`."""
+
+import sys
+from dataclasses import dataclass
+from getpass import getpass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.access import access_of
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.store_choice import profile_with
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from nessie_cli.model import Secret
+from nessie_cli.repository.access import Bearer, bearer, checked_url
+from nessie_cli.repository.opening import connect
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
+from nessie_cli.workspace.secrets import refuse_secret
+from nessie_cli.workspace.tokens import login_file
+from nessie_cli.workspace.trust_records import consent, forget_server, record_server
+
+EXAMPLES = (
+    "nessie login https://catalog.example.org",
+    "nessie login https://catalog.example.org --token-stdin",
+    "nessie login https://catalog.example.org --forget",
+)
+_LONGEST_TOKEN = 64 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Trust a server with credentials, and store a token for it.
+
+    A server is a scheme, a host and a port. Credentials go only to servers that you named on the
+    command line, in the environment, in your own configuration, or with this command. A workspace
+    alone cannot name one. On a terminal the command asks for a token if no other credentials are
+    configured; an empty answer stores none. The token is checked with the server, then stored in a
+    file that only you can read.
+    """
+
+    url: Annotated[
+        str,
+        typer.Argument(metavar="URL", help="The server, or a PostgreSQL database."),
+    ]
+    token_stdin: Annotated[
+        bool,
+        typer.Option("--token-stdin", help="Read the token from stdin."),
+    ] = False
+    forget: Annotated[
+        bool,
+        typer.Option("--forget", help="Forget the server and delete its token."),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptedServer(Result):
+    """A server, whether credentials may go to it, and whether a token is stored for it."""
+
+    server: str
+    token: bool
+    accepted: bool
+    had_token: Annotated[bool, NOT_JSON] = False
+
+
+def run(options: Options, app: Invocation) -> AcceptedServer:
+    """Trusts or forgets the server."""
+    if options.token_stdin and options.forget:
+        raise InvalidInput("--token-stdin and --forget exclude each other")
+    server = _server(options.url)
+    if options.forget:
+        return _forget(server, options.url)
+    token = None
+    if options.url.startswith(WEB):
+        token = _token(app, options)
+    elif options.token_stdin:
+        raise InvalidInput("--token-stdin: a database takes no token")
+    _accept(server, token)
+    return AcceptedServer(server=server, token=token is not None, accepted=True)
+
+
+def show(result: AcceptedServer, output: Output) -> None:
+    """Prints what was accepted or forgotten."""
+    if result.accepted:
+        output.say(f"accepted {result.server}{', and kept its token' if result.token else ''}")
+    else:
+        output.say(f"forgot {result.server}{' and its token' if result.had_token else ''}")
+
+
+def _server(url: str) -> str:
+    """The server of a URL, or the whole URL of a database."""
+    refuse_secret("URL", url)
+    if url.startswith(WEB):
+        checked_url(url)
+    elif not url.startswith(DATABASE):
+        raise InvalidInput(f"{url}: is not a server. Hint: write https://host[:port] or postgresql://host/database")
+    return endpoint(url) or url
+
+
+def _forget(server: str, url: str) -> AcceptedServer:
+    file = login_file(server)
+    had_token = file.read() is not None
+    file.write(None)
+    if not forget_server(server) and not had_token:
+        raise NotFound(f"{url}: no such server was accepted")
+    return AcceptedServer(server=server, token=False, accepted=False, had_token=had_token)
+
+
+def _token(app: Invocation, options: Options) -> Secret | None:
+    """The token to store, after the server has accepted it. Raises `NotAllowed` without TLS."""
+    url = options.url
+    if refusal := consent().refusal(url, named=True):
+        raise NotAllowed(refusal)
+    # The settings of the workspace, and of profiles for other servers, do not apply.
+    access = access_of(url, profile_with(url), None, app.output.err.print_line)
+    token = _read_token(url, stdin=options.token_stdin, ask=access.credentials is None)
+    if token is None and access.credentials is None:
+        return None
+    if token:
+        access = access._replace(credentials=Bearer(token))
+    with connect(url, who=app.who(), access=access) as repository:
+        repository.config()
+    return token
+
+
+def _read_token(url: str, *, stdin: bool, ask: bool) -> Secret | None:
+    """The token from stdin or from the terminal; None if there is none."""
+    if stdin:
+        text = sys.stdin.read(_LONGEST_TOKEN).strip("\r\n")
+    elif ask and sys.stdin.isatty() and sys.stderr.isatty():
+        text = getpass(f"token for {url} (empty for none): ", sys.stderr)
+    else:
+        return None
+    if not text.strip() and not stdin:
+        return None
+    bearer(text)
+    return Secret(text)
+
+
+def _accept(server: str, token: Secret | None) -> None:
+    """Records the server, and stores the token in a file that only the user can read."""
+    if token is not None:
+        file = login_file(server)
+        with file.locked():
+            file.write(token.reveal())
+    if not record_server(server):
+        raise StoreUnavailable(f"{server}: cannot be recorded, because your state folder is not writable. Hint: NESSIE_TRUSTED_ENDPOINTS can name it")
