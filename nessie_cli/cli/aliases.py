@@ -13,6 +13,18 @@ from nessie_cli.cli.registry import COMMANDS
 from nessie_cli.errors import InvalidInput
 
 
+def expanded(argv: Sequence[str]) -> list[str]:
+    """Returns a command line with its alias replaced. Settings are read only if its first word is no command.
+
+    Raises `InvalidInput` for an alias that can never work.
+    """
+    words = list(argv)
+    position = command_position(words)
+    if position is None or words[position] in COMMANDS:
+        return words
+    return [*words[:position], *expansion(words, position)]
+
+
 def expansion(words: Sequence[str], position: int) -> list[str]:
     """The words from `position` on, the alias there replaced by what it stands for; unchanged where it is none."""
     name, folder = words[position], _folder(words[:position])

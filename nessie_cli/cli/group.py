@@ -12,9 +12,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.app.command import command_of as command_module_of
 from nessie_cli.cli.app.command import execute
+from nessie_cli.cli.git_habits import ACCEPTED
 from nessie_cli.cli.parameters import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
-from nessie_cli.cli.rewriting import MEANT_ANYWAY
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
 COMMAND_HINT = "`nessie COMMAND --help` explains one command and shows examples; `nessie help COMMAND` shows its manual page."
@@ -42,9 +42,9 @@ class ExampleCommand(TyperCommand):
     """A command whose epilog is its examples, one command line each."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """The parser, which also takes what means here nothing else than what is done anyway."""
+        """Returns the parser, which also accepts options of git that change nothing here."""
         parser = super().make_parser(ctx)
-        for option in MEANT_ANYWAY.get(ctx.command_path.removeprefix("nessie "), ()):
+        for option in ACCEPTED.get(ctx.command_path.removeprefix("nessie "), ()):
             parser.add_option(obj=self, opts=[option], dest="", action="store_const", const=True)  # type: ignore[arg-type]
         return parser
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nessie_cli.cli.aliases import expansion
+from nessie_cli.cli.aliases import expanded
 from nessie_cli.cli.completion.candidates import Candidates
 from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
 from nessie_cli.cli.completion.request import Request, request_of_kind
 from nessie_cli.cli.group import LazyGroup, root
-from nessie_cli.cli.options import command_position
-from nessie_cli.cli.registry import COMMANDS
 
 HELP = (("-h", "--help"), "Show what the command takes, with examples, and end.")
 VERSION = (("--version",), "Print the versions of nessie, of Python and of the store's format, and end.")
@@ -20,9 +18,7 @@ VERSION = (("--version",), "Print the versions of nessie, of Python and of the s
 def read(words: Sequence[str]) -> Request | Candidates:
     """Returns what the last of the words behind `nessie` asks for, or its candidates if the parser knows them."""
     before, last = list(words[:-1]), words[-1] if words else ""
-    position = command_position(before)
-    if position is not None and before[position] not in COMMANDS:
-        before = [*before[:position], *expansion(before, position)]
+    before = expanded(before)
     base = request_of_kind(FREE, [*before, last])
     ctx, rest = _context(before)
     path = ctx.command_path.removeprefix("nessie").strip()

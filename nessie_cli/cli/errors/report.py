@@ -15,6 +15,7 @@ from nessie_cli import errors
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.faults import fault_of, is_interrupt
 from nessie_cli.cli.errors.suggestions import nearest
+from nessie_cli.cli.git_habits import hint_for_option
 
 EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InvalidInput, 2),
@@ -114,9 +115,7 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
             sys.stderr.write(message + "\n")
             return INVALID
         message = "missing command"
-    from nessie_cli.cli.foreign_options import hint_for
-
-    hint = hint_for(path, getattr(error, "option_name", None), message)
+    hint = hint_for_option(path.removeprefix("nessie "), getattr(error, "option_name", None) or "")
     message, _, near = message.partition(" (Possible options: ")
     unknown = getattr(error, "option_name", None) or ""
     if nearest(unknown, ["--version"]):
