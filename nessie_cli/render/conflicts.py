@@ -18,7 +18,7 @@ from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, 
 _LABELS = 18
 _GAP = 2
 _LEAST = 10
-_LEAST_SUBJECT = 12
+_LEAST_SUBJECT = 8
 BATCH_SIDES = ("expected", "current", "proposed")
 MERGE_SIDES = ("base", "ours", "theirs")
 """The names of the three states of a conflict."""

@@ -223,7 +223,7 @@ def test_a_graph_has_the_lines_of_a_template_beside_it(nessie, history) -> None:
     own = nessie("log", "--graph", "--format", "%H %s").lines
     assert own == plain
     two = nessie("log", "--graph", "--format", "%h%n%s", "-n", "1").lines
-    assert two == [f"● {history.head('main')[:8]}", "│ rename db.items"]
+    assert two == [f"● {history.head('main')[:12]}", "│ rename db.items"]
     chosen = nessie("log", "--graph", "--format", "%s", "--grep", "namespace").lines
     assert chosen == ["● namespace"]
 
