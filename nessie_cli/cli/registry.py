@@ -42,31 +42,44 @@ COLLECTING = "Collect"
 MAINTENANCE = "Maintenance"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
-    "put": CommandEntry("content_put", "content_put", "Stage a content: create the key, or update it under the content id that it has.", STAGING),
-    "delete": CommandEntry("content_delete", "content_delete", "Stage the deletion of keys.", STAGING),
+    "put": CommandEntry("content.put", "", "Stage a content: create the key, or update its content.", STAGING),
+    "delete": CommandEntry("content.delete", "", "Stage the deletion of keys.", STAGING),
     "rename": CommandEntry(
-        "content_rename", "content_rename", "Stage a rename: the content leaves one key for another and keeps its content id.", STAGING
+        "content.rename",
+        "",
+        "Stage a rename: the content moves to another key and keeps its content id.",
+        STAGING,
     ),
     "replace": CommandEntry(
-        "content_put",
-        "content_replace",
-        "Stage a drop and re-creation of one key: another content with its own id takes the place of the one there is.",
+        "content.replace",
+        "",
+        "Stage another content for a key, as dropping and creating it does: it gets a new content id.",
         STAGING,
     ),
     "unmodified": CommandEntry(
-        "content_unmodified", "content_unmodified", "Stage the demand that keys are still as they are now when the batch is committed.", STAGING
+        "content.unmodified",
+        "",
+        "Stage a check of keys: the commit fails if one of them has changed by then.",
+        STAGING,
     ),
-    "show": CommandEntry("content_show", "content_show", "Show one content: its fields, content id, cache key, and its last change.", READING),
+    "show": CommandEntry("content.show", "", "Show one content: its fields, content id, cache key and last change.", READING),
     "view": CommandEntry(
-        "content_show", "content_show", "Show one content: its fields, content id, cache key, and its last change.", READING, hidden=True
+        "content.show",
+        "",
+        "Show one content: its fields, content id, cache key and last change.",
+        READING,
+        hidden=True,
     ),
     "history": CommandEntry(
-        "content_history", "content_history", "Show the commits that changed one content, newest first, with the fields that changed.", READING
+        "content.history",
+        "",
+        "Show the commits that changed one content, newest first, with the fields that changed.",
+        READING,
     ),
     "list": CommandEntry(
-        "content_list",
-        "content_list",
-        "List the keys of the catalog with content type and content id; with -v or JSON the contents as well.",
+        "content.list",
+        "",
+        "List keys with content type and content id; with -v or JSON also the contents.",
         READING,
     ),
 }
@@ -79,12 +92,12 @@ CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
-    "push": CommandEntry("stash_push", "stash_push", "Put the staged batch aside; nothing is staged then.", STAGING),
-    "list": CommandEntry("stash_list", "stash_list", "List the batches that were put aside, newest first.", READING),
-    "show": CommandEntry("stash_show", "stash_show", "Show the operations of a batch that was put aside.", READING),
-    "pop": CommandEntry("stash_pop", "stash_pop", "Stage a batch that was put aside, and forget that it was.", STAGING),
-    "apply": CommandEntry("stash_pop", "stash_apply", "Stage a batch that was put aside, and keep it aside as well.", STAGING),
-    "drop": CommandEntry("stash_drop", "stash_drop", "Forget a batch that was put aside.", STAGING),
+    "push": CommandEntry("staging.stash_push", "", "Put the staged batch aside; nothing is staged then.", STAGING),
+    "list": CommandEntry("staging.stash_list", "", "List the batches that were put aside, newest first.", READING),
+    "show": CommandEntry("staging.stash_show", "", "Show the operations of a batch that was put aside.", READING),
+    "pop": CommandEntry("staging.stash_pop", "", "Stage a batch that was put aside, and delete it from the stash.", STAGING),
+    "apply": CommandEntry("staging.stash_apply", "", "Stage a batch that was put aside, and keep it in the stash.", STAGING),
+    "drop": CommandEntry("staging.stash_drop", "", "Delete a batch that was put aside.", STAGING),
 }
 
 GC_COMMANDS: Mapping[str, CommandEntry] = {
@@ -131,7 +144,10 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry("workspace.init", "", "Create a workspace, and its store if there is none.", WORKSPACE),
     "status": CommandEntry(
-        "status", "status", "Show the current reference, the staged batch, and what would conflict if it were committed now.", WORKSPACE
+        "staging.status",
+        "",
+        "Show the current reference, the staged batch, and the conflicts that a commit would have.",
+        WORKSPACE,
     ),
     "switch": CommandEntry("references.switch", "", "Change the workspace's current reference.", WORKSPACE),
     "login": CommandEntry("workspace.login", "", "Trust a server with credentials, and store a token for it.", WORKSPACE),
@@ -155,11 +171,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie content put finance --type namespace -m 'add finance'",
         ),
     ),
-    "reset": CommandEntry("reset", "reset", "Take operations out of the staged batch; nothing in the store changes.", CONTENT),
+    "reset": CommandEntry("staging.reset", "", "Remove operations from the staged batch. The store does not change.", CONTENT),
     "commit": CommandEntry(
-        "commit", "commit", "Commit the staged batch: all of it, or, when there is a conflict, nothing, and the batch stays.", CONTENT
+        "staging.commit",
+        "",
+        "Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.",
+        CONTENT,
     ),
-    "restore": CommandEntry("restore", "restore_keys", "Stage what keys were at an earlier revision; -m commits it.", CONTENT),
+    "restore": CommandEntry("staging.restore", "", "Stage the earlier state of keys.", CONTENT),
     "revert": CommandEntry("revert", "revert", "Commit the inverse of a commit; what has changed since is a conflict.", CONTENT),
     "stash": CommandEntry(
         "",

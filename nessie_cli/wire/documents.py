@@ -166,11 +166,10 @@ class Merge(MergeOutcome):
     details: list[MergeDetail]
 
 
-class Committed(BareCommit):
-    """What a commit did; `addedContents` is null if it created nothing, `wasRepeated` tells whether an earlier attempt had committed it."""
+class CommitOutcome(BareCommit):
+    """What a commit did, or would do in a dry run (`wasApplied` is false)."""
 
-    wasApplied: bool
-    wasRepeated: bool
+    wasApplied: bool = of("applied")
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ OPTIONAL = NotRequired.__metadata__[0]
 SHAPES: Mapping[Any, Any] = {
     datetime: shapes.Instant,
     model.CommitMeta: shapes.CommitMeta,
-    model.CommitResult: documents.Committed,
+    model.CommitResult: documents.CommitOutcome,
     model.Content: shapes.Content,
     model.ContentKey: shapes.Key,
     model.Entry: documents.Entry,

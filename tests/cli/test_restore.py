@@ -65,7 +65,7 @@ def test_a_replaced_content_comes_back_under_its_own_id(nessie, catalog) -> None
 def test_restoring_what_is_there_takes_the_operation_out_of_the_batch(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie("restore", "db.orders", "-s", "HEAD")
-    assert (ran.code, "db.orders is now what it was at HEAD" in ran.err) == (0, True)
+    assert (ran.code, "db.orders is the same now as at HEAD" in ran.err) == (0, True)
     assert staged(nessie) == []
 
 

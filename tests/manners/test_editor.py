@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nessie_cli.cli.editing import without_comments
+from nessie_cli.cli.staging.editor import without_comments
 
 WRITES = "import sys; path = sys.argv[1]; text = open(path, encoding='utf-8').read(); open(path, 'w', encoding='utf-8').write({} + text)"
 
@@ -46,7 +46,7 @@ def test_the_file_tells_what_is_committed_where(mine, show):
     assert "# On branch main:" in seen
     assert "create     db.new  namespace" in seen
     assert shown.code == 2
-    assert "given up, the message is empty" in shown.plain
+    assert "the message is empty; nothing was committed" in shown.plain
     assert mine.staged() == [("PUT", "db.new")]
 
 
@@ -64,7 +64,7 @@ def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("no-such-editor", "cannot be run: No such file or directory; NESSIE_EDITOR, VISUAL or EDITOR names another one"),
+        ("no-such-editor", "cannot be run: No such file or directory. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one"),
         ("false", "the editor 'false' ended with 1"),
         ("'unclosed", "cannot be run: No closing quotation"),
     ],

@@ -136,7 +136,7 @@ WRITTEN = [
             MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True),
         ),
     ),
-    (documents.Committed, facts.commit_with_facts(COMMIT) | {"wasRepeated": False}),
+    (documents.CommitOutcome, facts.commit_with_facts(COMMIT)),
     *(
         (documents.Error, facts.error_with_facts(error))
         for error in (

@@ -47,19 +47,24 @@ def execute(options: Any, app: Invocation) -> None:
 
     Raises `typer.Exit` if the exit code of the result is not 0.
     """
-    from nessie_cli.cli.app.result import print_json
-
     module: Any = sys.modules[type(options).__module__]
     result: Result | None = module.run(options, app)
     if result is None:
         return
-    if app.output.is_json:
-        print_json(result, app.output)
-    else:
-        module.show(result, app.output)
+    print_result(result, module.show, app.output)
     if result.failures:
         from nessie_cli.cli.errors.report import partly_done
 
         partly_done(result.failures, app)
     if result.exit_code:
         raise typer.Exit(result.exit_code)
+
+
+def print_result(result: Result, show: Callable[[Any, Output], None], output: Output) -> None:
+    """Prints a result as JSON, or for people by `show`."""
+    from nessie_cli.cli.app.result import print_json
+
+    if output.is_json:
+        print_json(result, output)
+    else:
+        show(result, output)

@@ -6,10 +6,8 @@ from typing import Annotated, NamedTuple
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.command import print_result
 from nessie_cli.cli.app.result import print_json
-from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
-from nessie_cli.cli.commit_meta import message_of, meta_of
-from nessie_cli.cli.committed import print_committed
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merge.behaviors import contents_of_files, merge_options, meta_of_merge, meta_of_transplant
 from nessie_cli.cli.merge.decisions import Decisions
@@ -19,6 +17,10 @@ from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.merge.settling import settle_batch, settle_merge
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
+from nessie_cli.cli.staging import batch as staged_batch
+from nessie_cli.cli.staging.batch import changes_of, print_changes
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.submission import NOTHING_STAGED, Submission, Submitted, head_of_branch, refuse_elsewhere, settle, submit, submit_file
 from nessie_cli.cli.walks import commits_to_transplant
 from nessie_cli.cli.words import refuse_empty
@@ -127,11 +129,12 @@ def _undecided(wishes: Wishes) -> DecisionOptions:
     )
 
 
+def _print_committed(call: Invocation, submitted: Submitted) -> None:
+    print_result(Committed.of(submitted), print_committed, call.output)
+
+
 def _print_merge(call: Invocation, merge: Merge) -> None:
-    if call.output.is_json:
-        print_json(merge, call.output)
-    else:
-        print_outcome(merge, call.output)
+    print_result(merge, print_outcome, call.output)
 
 
 def _resolve_merge(call: Invocation, source: str, wishes: Wishes) -> None:
@@ -179,7 +182,7 @@ def _resolve_revert(call: Invocation, words: str, wishes: Wishes) -> None:
         raise InvalidInput("nothing is left to revert: every key keeps its current state")
     meta = meta_of(call, _message(wishes) or what.message)
     result = commit(staged, Submission(branch, meta))
-    print_committed(call, Submitted(result, len({item.key for item in staged})), branch)
+    _print_committed(call, Submitted(result, len({item.key for item in staged})))
 
 
 def _resolve_batch(call: Invocation, wishes: Wishes) -> None:
@@ -197,12 +200,12 @@ def _resolve_batch(call: Invocation, wishes: Wishes) -> None:
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if text is not None and staged:
-            print_committed(call, submit_file(call, file, Submission(branch, meta_of(call, text))), branch)
+            _print_committed(call, submit_file(call, file, Submission(branch, meta_of(call, text))))
             return
     if call.wants_json:
-        call.answer(batch_document(left, branch))
+        print_json(staged_batch.Batch.of(left, branch), call.output)
     else:
-        print_changes(call, changes_of(staged))
+        print_changes(call.output, changes_of(staged))
         call.note("`nessie commit -m MSG` commits" if staged else "nothing is left to commit")
 
 

@@ -4,11 +4,15 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.commit_meta import message_of, meta_of
-from nessie_cli.cli.committed import print_committed
+from nessie_cli.cli.app.command import print_result
+from nessie_cli.cli.app.result import print_json
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
+from nessie_cli.cli.staging import batch as staged_batch
+from nessie_cli.cli.staging.batch import changes_of, print_changes
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.submission import Submission, Submitted, head_of_branch, submit
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec
@@ -52,7 +56,7 @@ def revert(
     text = message_of(message, None) or what.message
     with conflicts_of_merge(call, branch):
         result = submit(call, batch, Submission(branch, meta_of(call, text), dry_run=dry_run))
-    print_committed(call, Submitted(result, len(batch.keys)), branch)
+    print_result(Committed.of(Submitted(result, len(batch.keys))), print_committed, call.output)
 
 
 def _refuse_parent(call: Invocation, message: list[str] | None, commit: str) -> None:
@@ -62,7 +66,6 @@ def _refuse_parent(call: Invocation, message: list[str] | None, commit: str) -> 
 
 
 def _stage(call: Invocation, batch: Batch, branch: str) -> None:
-    from nessie_cli.cli.batch_view import batch_document, changes_of, print_changes
     from nessie_cli.cli.submission import refuse_elsewhere, settle
 
     with call.batch_file().changing() as file:
@@ -76,7 +79,7 @@ def _stage(call: Invocation, batch: Batch, branch: str) -> None:
         after = Batch(before.begun_at if before else batch.begun_at, staged, branch=branch, store=call.store.name())
         file.write(after)
     if call.wants_json:
-        call.answer(batch_document(after, branch))
+        print_json(staged_batch.Batch.of(after, branch), call.output)
     else:
-        print_changes(call, changes_of(batch.staged))
+        print_changes(call.output, changes_of(batch.staged))
         call.note(f"staged for {branch}; `nessie commit -m MSG` commits")

@@ -8,7 +8,7 @@ import typer
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.content_showing import show_content
+from nessie_cli.cli.content.shown import ShownContent, print_content, shown_content
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
@@ -54,12 +54,11 @@ class ShownCommit(Result):
     names: Annotated[Names, NOT_JSON]
 
 
-def run(options: Options, app: Invocation) -> ShownCommit | None:
-    """Reads the commit. A single content is printed at once."""
+def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
+    """Reads the commit, or the content of REV:KEY."""
     before, keys = split_keys(app, options.words or [], 1, USAGE)
     if before and not keys and (found := split_content(before[0])) is not None:
-        show_content(app, found[1], found[0])
-        return None
+        return shown_content(app, found[1], found[0])
     repository = app.repository()
     entry = repository.commit_at(app.revision(before[0] if before else None))
     changes = [change for change in changes_in(repository, entry) if change.touches(keys)]
@@ -72,7 +71,10 @@ def run(options: Options, app: Invocation) -> ShownCommit | None:
     return ShownCommit(entry=entry, diffs=diff_entries(changes), changes=changes, names=names)
 
 
-def show(result: ShownCommit, output: Output) -> None:
-    """Prints the commit, then each change field by field."""
+def show(result: ShownCommit | ShownContent, output: Output) -> None:
+    """Prints the commit, then each change field by field; or the content."""
+    if isinstance(result, ShownContent):
+        print_content(result, output)
+        return
     commit = LoggedCommit(result.entry, result.changes)
     output.out.print_lines(show_lines(commit, output.out, result.names), paged=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.editing import edit
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
+from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, DiffEntry
 from nessie_cli.render.conflicts import conflict_lines

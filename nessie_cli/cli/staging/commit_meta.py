@@ -1,20 +1,19 @@
-"""What is said about a commit, from the options."""
-
-from __future__ import annotations
+"""The metadata of a commit, from options."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.input import pairs, read_text
+from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta
 
-if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
-
 
 def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None:
-    """The message of `-m` (several are paragraphs) or `-F`; None where neither is given. Raises `InvalidInput` for an empty one."""
+    """Returns the message of `-m`, whose values are paragraphs, or of `-F`; None if there is neither.
+
+    Raises `InvalidInput` for an empty message.
+    """
     if paragraphs and file:
         raise InvalidInput("-m and -F exclude each other: both give the message")
     if not paragraphs and file is None:
@@ -26,7 +25,7 @@ def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None
 
 
 def meta_of(
-    call: Invocation,
+    app: Invocation,
     message: str,
     *,
     authors: Sequence[str] | None = None,
@@ -34,17 +33,15 @@ def meta_of(
     properties: Sequence[str] | None = None,
     author_time: str | None = None,
 ) -> CommitMeta:
-    """The metadata of a commit. Without authors, the one that the environment or the user's configuration names."""
-    from nessie_cli.commitspec import parse_time
-
+    """Returns the metadata of a commit; without `authors` with the configured author."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in pairs(properties or (), "--property"):
         found[name] = (*found.get(name, ()), value)
-    default = None if authors else call.author()
+    default = None if authors else app.author()
     return CommitMeta(
         message=message,
         authors=tuple(authors or ([default] if default else ())),
         signed_off_by=tuple(signed_off_by or ()),
         properties=found,
-        author_time=parse_time(author_time, call.now) if author_time else None,
+        author_time=parse_time(author_time, app.now) if author_time else None,
     )

@@ -1,0 +1,46 @@
+"""`nessie content delete`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.content.keys import KeysArgument
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.options import StagingOptions
+from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace.staging import StagedList, State, delete
+
+EXAMPLES = (
+    "nessie content delete db.orders -m 'drop orders'",
+    "nessie content delete db.orders db.items db",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(StagingOptions):
+    """Stage the deletion of keys.
+
+    A namespace is deleted together with all its contents, or empty.
+    """
+
+    keys: Annotated[list[str], KeysArgument]
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed:
+    """Stages the deletions."""
+    keys = tuple(map(ContentKey.parse, options.keys))
+
+    def change(staged: StagedList, state: State) -> StagedList:
+        for key in keys:
+            staged = delete(staged, key, state, afresh=bool(options.expected_hash))
+        return staged
+
+    return stage(app, Step(change, keys, options.expected_hash), options)
+
+
+def show(result: Batch | Committed, output: Output) -> None:
+    """Prints the changes, or their commit."""
+    print_step(result, output)

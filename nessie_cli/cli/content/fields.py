@@ -1,0 +1,188 @@
+"""The options that describe a content, and the content that they describe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from nessie_cli.cli.batch_resolutions import FIELD_OPTION, TYPE_OPTION
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.cli.input import pairs, read_bytes
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, Namespace, content_from
+
+_FIELDS: Mapping[str, str] = {
+    "metadata_location": "metadataLocation",
+    "snapshot_id": "snapshotId",
+    "schema_id": "schemaId",
+    "spec_id": "specId",
+    "sort_order_id": "sortOrderId",
+    "version_id": "versionId",
+    "sql_text": "sqlText",
+    "dialect": "dialect",
+    "signature_id": "signatureId",
+    "checkpoint_location": "checkpointLocationHistory",
+    "last_checkpoint": "lastCheckpoint",
+    "properties": "properties",
+}
+"""The fields of the options, and the attributes that they set."""
+_ALLOWED: Mapping[str, frozenset[str]] = {
+    "ICEBERG_TABLE": frozenset({"metadataLocation", "snapshotId", "schemaId", "specId", "sortOrderId"}),
+    "ICEBERG_VIEW": frozenset({"metadataLocation", "versionId", "schemaId", "sqlText", "dialect"}),
+    "NAMESPACE": frozenset({"properties"}),
+    "DELTA_LAKE_TABLE": frozenset({"metadataLocationHistory", "checkpointLocationHistory", "lastCheckpoint"}),
+    "UDF": frozenset({"metadataLocation", "versionId", "signatureId", "sqlText", "dialect"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentOptions:
+    """The options that describe a content."""
+
+    type_: Annotated[
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="iceberg-table, iceberg-view, namespace, delta-table or udf."),
+    ] = None
+    metadata_location: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URI", help="The metadata file; repeat for the history of a delta-table."),
+    ] = None
+    snapshot_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the current snapshot.")] = None
+    schema_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table and iceberg-view: the current schema.")] = None
+    spec_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the default partition spec.")] = None
+    sort_order_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the default sort order.")] = None
+    version_id: Annotated[str | None, typer.Option(metavar="N", help="iceberg-view and udf: the current version.")] = None
+    sql_text: Annotated[str | None, typer.Option(metavar="SQL", help="iceberg-view and udf: the definition.")] = None
+    dialect: Annotated[str | None, typer.Option(metavar="NAME", help="iceberg-view and udf: the SQL dialect.")] = None
+    signature_id: Annotated[str | None, typer.Option(metavar="ID", help="udf: the signature.")] = None
+    checkpoint_location: Annotated[list[str] | None, typer.Option(metavar="URI", help="delta-table: checkpoints, oldest first.")] = None
+    last_checkpoint: Annotated[str | None, typer.Option(metavar="URI", help="delta-table: the last checkpoint.")] = None
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", metavar="K=V", help="namespace: a property; repeatable."),
+    ] = None
+    from_metadata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="Read the content from an Iceberg metadata file, or from the newest one in a table's folder.",
+        ),
+    ] = None
+    content: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Read the content from a file, as `content show --raw` prints it."),
+    ] = None
+    id_: Annotated[str | None, typer.Option("--id", metavar="UUID", help="The content id.")] = None
+
+
+def content_from_file(app: Invocation, options: ContentOptions) -> Content | None:
+    """Returns the content that `--from-metadata` or `--content` reads; None without them.
+
+    Raises `InvalidInput` if other options describe a content as well.
+    """
+    files = {"--from-metadata": options.from_metadata, "--content": options.content}
+    named = [option for option, name in files.items() if name]
+    if not named:
+        return None
+    if len(named) > 1 or options.type_ or _given(options):
+        raise InvalidInput(f"{named[0]} gives the whole content; omit the other options that describe it")
+    return _read_metadata(app, options.from_metadata) if options.from_metadata else _read(options.content or "")
+
+
+def content_of(key: ContentKey, options: ContentOptions, whole: Content | None, current: Content | None) -> Content:
+    """Returns the content that the options describe.
+
+    `whole` is the content of `content_from_file`. Otherwise a field without an option keeps the value
+    of `current` if that has the same type. Raises `InvalidInput` that names the option.
+    """
+    content = whole or _from_options(key, options, current)
+    return content.with_id(options.id_) if options.id_ else content
+
+
+def _given(options: ContentOptions) -> dict[str, Any]:
+    """The values of the options by the attributes that they set."""
+    values = {attribute: getattr(options, name) for name, attribute in _FIELDS.items()}
+    return {attribute: value for attribute, value in values.items() if value not in (None, [])}
+
+
+def _read_metadata(app: Invocation, location: str) -> Content:
+    from nessie_cli.iceberg.metadata import read_content
+    from nessie_cli.iceberg.newest import is_folder, newest_metadata
+
+    if is_folder(location):
+        location = newest_metadata(location)
+        app.output.note(f"the newest metadata file is {location}")
+    return read_content(location)
+
+
+def _read(name: str) -> Content:
+    from nessie_cli.wire.decode import decode_content
+
+    data = read_bytes(name, "--content")
+    return decode_content(data, "stdin" if name == "-" else name, allow_unknown=True)
+
+
+def _from_options(key: ContentKey, options: ContentOptions, current: Content | None) -> Content:
+    type_name = type_of(options.type_) if options.type_ else current.type_name if current else None
+    if type_name is None:
+        raise InvalidInput(f"key '{key}' is new, so its type is needed: --type ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content")
+    kept = current.attributes() if current is not None and current.type_name == type_name else {}
+    try:
+        content = content_from(type_name, None, kept | _attributes(type_name, _given(options)))
+    except InvalidInput as error:
+        raise InvalidInput(_in_options(error.message)) from None
+    if isinstance(content, Namespace):
+        elements = tuple(kept.get("elements", key.elements))
+        return Namespace(elements=elements, properties=content.properties)
+    return content
+
+
+def type_of(option: str) -> str:
+    """Returns the content type that `--type` names, in any spelling. Raises `InvalidInput`."""
+    word = option.lower().replace("_", "-")
+    word = "delta-table" if word == "delta-lake-table" else word
+    found = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
+    if found is None:
+        known = TYPE_OPTION.values()
+        raise InvalidInput(f"--type {option}: known are {', '.join(known)}{did_you_mean(word, known)}")
+    return found
+
+
+def _attributes(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields as the type needs them. Raises `InvalidInput` for one that the type does not have."""
+    locations = fields.pop("metadataLocation", None)
+    if locations is not None and type_name == "DELTA_LAKE_TABLE":
+        fields["metadataLocationHistory"] = locations
+    elif locations is not None:
+        fields["metadataLocation"] = _only(locations)
+    for name in fields:
+        if name not in _ALLOWED.get(type_name, fields):
+            type_label = TYPE_OPTION.get(type_name, type_name)
+            raise InvalidInput(f"{FIELD_OPTION[name]}: a content of type {type_label} has no such attribute")
+    if "versionId" in fields and type_name == "ICEBERG_VIEW":
+        fields["versionId"] = _number(fields["versionId"])
+    if "properties" in fields:
+        fields["properties"] = dict(pairs(fields["properties"], "--property"))
+    return {"elements": []} | fields if type_name == "NAMESPACE" else fields
+
+
+def _only(locations: list[str]) -> str:
+    if len(locations) > 1:
+        raise InvalidInput("--metadata-location: only a delta-table has several")
+    return locations[0]
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"--version-id {text}: the version of an iceberg-view is an integer") from None
+
+
+def _in_options(message: str) -> str:
+    """A message about `ICEBERG_TABLE.metadataLocation` as one about `--metadata-location`."""
+    place, colon, rest = message.partition(":")
+    option = FIELD_OPTION.get(place.partition(".")[2])
+    return f"{option}:{rest}" if option and colon else message

@@ -1,0 +1,69 @@
+"""`nessie content history`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.content.key_history import Moment, history_of
+from nessie_cli.cli.content.keys import KeyArgument
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import at_most, refuse_empty
+from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.model import ContentKey
+from nessie_cli.render.moments import print_moments
+
+EXAMPLES = (
+    "nessie content history db.orders",
+    "nessie content history db.orders --at main~3 -n 5 --json",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show the commits that changed one content, newest first, with the fields that changed.
+
+    A renamed content is followed to its earlier key. When stdout is not a terminal, a line is: hash,
+    time, author, change, key, fields, subject.
+    """
+
+    key: Annotated[str, KeyArgument]
+    revision: Annotated[
+        str | None,
+        typer.Argument(metavar="[REV]", help="The revision to start from. Default: HEAD."),
+    ] = None
+    at: Annotated[str | None, typer.Option("--at", metavar="REV", help="The revision to start from, as an option.")] = None
+    limit: Annotated[int | None, typer.Option("-n", "--max-count", metavar="N", min=0, help="Show at most N commits.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Page):
+    """The commits that changed one content, newest first."""
+
+    listing = "history"
+    history: Iterator[Moment]
+
+
+def run(options: Options, app: Invocation) -> History:
+    """Reads the history of the content."""
+    refuse_empty("nessie content history KEY [REV]", options.key, options.revision, options.at)
+    if options.at is not None and options.revision is not None:
+        raise InvalidInput("REV and --at exclude each other: both name the revision")
+    key = ContentKey.parse(options.key)
+    repository = app.repository()
+    start = repository.resolve(app.revision(options.at or options.revision))
+    found = at_most(options.limit, history_of(repository, start.hash, key))
+    first = list(islice(found, 1))
+    if not first and options.limit != 0:
+        where = start.name or start.hash
+        raise ContentNotFound(f"key '{key}' never had a content in '{where}'", key)
+    return History(history=chain(first, found))
+
+
+def show(result: History, output: Output) -> None:
+    """Prints each commit and the fields that it changed."""
+    print_moments(((moment.entry, moment.what) for moment in result.history), output.out)

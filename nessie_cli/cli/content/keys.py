@@ -1,0 +1,8 @@
+"""The keys that a command of `nessie content` names."""
+
+from typing import Any
+
+import typer
+
+KeyArgument: Any = typer.Argument(metavar="KEY", help="The key, such as db.sales.orders.")
+KeysArgument: Any = typer.Argument(metavar="KEY...", help="The keys, such as db.sales.orders.")

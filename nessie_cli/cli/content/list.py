@@ -1,0 +1,106 @@
+"""`nessie content list`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.content.fields import type_of
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.model import ContentKey, Entry, KeyRange, Reference
+from nessie_cli.render.fields import type_label
+from nessie_cli.render.merges import summary
+from nessie_cli.render.spans import Column, Line, Span
+from nessie_cli.wire.record import NOT_JSON
+
+EXAMPLES = (
+    "nessie content list",
+    "nessie content list db.sales --type iceberg-table",
+    "nessie content list --at main~10 --jsonl",
+    "nessie content list --filter \"entry.name.startsWith('orders')\"",
+)
+_COLUMNS = (Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash", "spare"))
+_CONTENT = Column("CONTENT", "", "cut")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """List keys with content type and content id; with -v or JSON also the contents."""
+
+    prefix: Annotated[
+        str | None,
+        typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it."),
+    ] = None
+    type_: Annotated[str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")] = None
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="CEL", help="Only keys for which this expression on `entry` is true."),
+    ] = None
+    tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False
+    at: Annotated[str | None, typer.Option("--at", "-r", metavar="REV", help="The revision to read. Default: HEAD.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entries(Page):
+    """The keys of a state, ascending."""
+
+    listing = "entries"
+    effective_reference: Reference
+    entries: Iterable[Entry]
+    is_tree: Annotated[bool, NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> Entries:
+    """Lists the keys."""
+    refuse_empty("nessie content list [PREFIX]", options.prefix, options.type_, options.filter_, options.at)
+    repository = app.repository()
+    type_name = type_of(options.type_) if options.type_ else None
+    keys = KeyRange(prefix=ContentKey.parse(options.prefix)) if options.prefix else KeyRange()
+    effective = repository.resolve(app.revision(options.at))
+    with_contents = app.output.is_json or app.options.verbose
+    entries = repository.entries(effective.hash, keys, content=with_contents)
+    if type_name:
+        entries = (entry for entry in entries if entry.type == type_name)
+    if options.filter_:
+        from nessie_cli.cli.filters import by_filter
+
+        entries = filter(by_filter("entries", options.filter_), entries)
+    return Entries(effective_reference=effective, entries=entries, is_tree=options.tree)
+
+
+def show(result: Entries, output: Output) -> None:
+    """Prints a table with a row for each key, or a tree."""
+    if result.is_tree:
+        output.out.print_lines(_tree(result.entries), paged=True)
+    elif output.options.verbose:
+        rows = ([*_row(entry), summary(entry.content)] for entry in result.entries)
+        output.out.print_table([*_COLUMNS, _CONTENT], rows, paged=True)
+    else:
+        output.out.print_table(_COLUMNS, map(_row, result.entries), paged=True)
+
+
+def _row(entry: Entry) -> list[str]:
+    return [str(entry.key), type_label(entry.type), entry.content_id]
+
+
+def _tree(entries: Iterable[Entry]) -> Iterator[Line]:
+    """One line for each key, its last element indented below its namespace.
+
+    Namespaces without a content of their own have a line as well.
+    """
+    above: tuple[str, ...] = ()
+    for entry in entries:
+        elements = entry.key.elements
+        pairs = enumerate(zip(above, elements, strict=False))
+        shared = next((n for n, (a, b) in pairs if a != b), min(len(above), len(elements)))
+        for depth in range(shared, len(elements) - 1):
+            name = str(ContentKey(elements[depth : depth + 1]))
+            yield [Span("  " * depth), Span(name, "label")]
+        name = str(ContentKey(elements[-1:]))
+        indent = Span("  " * (len(elements) - 1))
+        yield [indent, Span(name, "key"), Span(f"  {type_label(entry.type)}")]
+        above = elements

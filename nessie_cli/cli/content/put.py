@@ -1,0 +1,75 @@
+"""`nessie content put`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
+from nessie_cli.cli.content.keys import KeyArgument
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.options import StagingOptions
+from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
+from nessie_cli.iceberg.agreement import check_ids
+from nessie_cli.model import Content, ContentKey
+from nessie_cli.workspace.staging import StagedList, State, effective, put, without
+
+EXAMPLES = (
+    "nessie content put finance --type namespace -m 'add finance'",
+    "nessie content put db.orders --type iceberg-table --metadata-location s3://lake/db/orders/00001.json --snapshot-id 42",
+    "nessie content put db.orders --from-metadata s3://lake/db/orders/00002.json -m 'nightly load'",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(StagingOptions, ContentOptions):
+    """Stage a content: create the key, or update its content.
+
+    An update keeps the content id, and every value that no option sets. It expects the content that
+    the key has now: if the key changes before the commit, that is a conflict.
+    """
+
+    key: Annotated[str, KeyArgument]
+    new: Annotated[bool, typer.Option("--new", help="Fail if the key exists.")] = False
+    existing: Annotated[bool, typer.Option("--existing", help="Fail if the key does not exist.")] = False
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed:
+    """Stages the content."""
+    key = ContentKey.parse(options.key)
+    if options.new and options.existing:
+        raise InvalidInput("--new and --existing exclude each other")
+    whole = content_from_file(app, options)
+
+    def change(staged: StagedList, state: State) -> StagedList:
+        if options.expected_hash:
+            staged = without(staged, [key])
+        current = effective(staged, key, state)
+        if options.new and current is not None:
+            raise ContentExists(f"key '{key}' exists already", str(key))
+        if options.existing and current is None:
+            raise ContentNotFound(f"there is no content with key '{key}'", key)
+        content = content_of(key, options, whole, current)
+        _check_id(content, current, key)
+        check_ids(key, content)
+        return put(staged, key, content, state)
+
+    return stage(app, Step(change, (key,), options.expected_hash), options)
+
+
+def show(result: Batch | Committed, output: Output) -> None:
+    """Prints the change, or its commit."""
+    print_step(result, output)
+
+
+def _check_id(content: Content, current: Content | None, key: ContentKey) -> None:
+    """Raises `InvalidInput` if a content names another id than the key has."""
+    if content.id is None or (current is not None and current.id == content.id):
+        return
+    if current is None:
+        raise InvalidInput(f"--id {content.id}: key '{key}' is new, and the repository chooses the id of a new content")
+    raise InvalidInput(f"--id {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there")

@@ -1,0 +1,40 @@
+"""`nessie content rename`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.options import StagingOptions
+from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace.staging import StagedList, State, rename
+
+EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong to sales'",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(StagingOptions):
+    """Stage a rename: the content moves to another key and keeps its content id."""
+
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The present key.")]
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new key.")]
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed:
+    """Stages the rename."""
+    old, new = ContentKey.parse(options.old), ContentKey.parse(options.new)
+
+    def change(staged: StagedList, state: State) -> StagedList:
+        return rename(staged, old, new, state, afresh=bool(options.expected_hash))
+
+    return stage(app, Step(change, (old, new), options.expected_hash), options)
+
+
+def show(result: Batch | Committed, output: Output) -> None:
+    """Prints the change, or its commit."""
+    print_step(result, output)

@@ -1,0 +1,47 @@
+"""`nessie content replace`."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
+from nessie_cli.cli.content.keys import KeyArgument
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.options import StagingOptions
+from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.iceberg.agreement import check_ids
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace.staging import StagedList, State, replace
+
+EXAMPLES = (
+    "nessie content replace db.orders --type iceberg-view --metadata-location s3://lake/v.json --version-id 1 --schema-id 0",
+    "nessie content replace db.orders --from-metadata s3://lake/db/orders/00002.json -m 'create orders anew'",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(StagingOptions, ContentOptions):
+    """Stage another content for a key, as dropping and creating it does: it gets a new content id."""
+
+    key: Annotated[str, KeyArgument]
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed:
+    """Stages the replacement."""
+    key = ContentKey.parse(options.key)
+    content = content_of(key, options, content_from_file(app, options), None)
+    check_ids(key, content)
+    new_id = content.id or str(uuid.uuid4())
+
+    def change(staged: StagedList, state: State) -> StagedList:
+        return replace(staged, key, content, state, new_id, afresh=bool(options.expected_hash))
+
+    return stage(app, Step(change, (key,), options.expected_hash), options)
+
+
+def show(result: Batch | Committed, output: Output) -> None:
+    """Prints the change, or its commit."""
+    print_step(result, output)

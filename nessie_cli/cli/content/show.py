@@ -1,0 +1,73 @@
+"""`nessie content show`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.content.keys import KeyArgument
+from nessie_cli.cli.content.shown import ShownContent, entry_at, print_content, shown_content
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey
+from nessie_cli.wire import shapes
+from nessie_cli.wire.encode import ENCODERS, encode_content
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shape import OneOf
+
+EXAMPLES = (
+    "nessie content show db.orders",
+    "nessie content show db.orders --at main~3 --json",
+    "nessie content show db.orders --raw",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show one content: its fields, content id, cache key and last change."""
+
+    key: Annotated[str, KeyArgument]
+    revision: Annotated[
+        str | None,
+        typer.Argument(metavar="[REV]", help="The revision to read. Default: HEAD."),
+    ] = None
+    at: Annotated[str | None, typer.Option("--at", metavar="REV", help="The revision to read, as an option.")] = None
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Print only the JSON of the content, for `content put --content FILE`."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class RawContent(Result, OneOf):
+    """One content alone."""
+
+    shapes = shapes.Content.shapes
+    content: Annotated[Content, NOT_JSON]
+
+
+ENCODERS[RawContent] = lambda raw: encode_content(raw.content)
+
+
+def run(options: Options, app: Invocation) -> ShownContent | RawContent:
+    """Reads the content."""
+    refuse_empty("nessie content show KEY [REV]", options.key, options.revision, options.at)
+    if options.at is not None and options.revision is not None:
+        raise InvalidInput("REV and --at exclude each other: both name the revision")
+    key, revision = ContentKey.parse(options.key), options.at or options.revision
+    if not options.raw:
+        return shown_content(app, key, revision)
+    repository = app.repository()
+    _, content = entry_at(repository, repository.resolve(app.revision(revision)), key)
+    return RawContent(content)
+
+
+def show(result: ShownContent | RawContent, output: Output) -> None:
+    """Prints the fields, or the JSON of the content."""
+    if isinstance(result, RawContent):
+        output.print_document(encode_content(result.content))
+    else:
+        print_content(result, output)

@@ -1,0 +1,77 @@
+"""One content with its id, its cache key and its last change."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import ContentNotFound, NotAllowed
+from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Reference
+from nessie_cli.render.conflicts import commit_lines
+from nessie_cli.render.fields import fields
+from nessie_cli.render.spans import Span
+from nessie_cli.repository.base import Repository
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shapes import Digest
+
+
+@dataclass(frozen=True)
+class ShownContent(Result):
+    """One content; `lastChange` is the newest commit along first parents that has an operation on its key."""
+
+    content: Content
+    effective_reference: Reference
+    value_hash: Annotated[str, Digest]
+    cache_key: str
+    last_change: CommitMeta | None
+    key: Annotated[ContentKey, NOT_JSON]
+
+
+def shown_content(app: Invocation, key: ContentKey, revision: str | None) -> ShownContent:
+    """Returns one content at a revision. Raises `ContentNotFound`."""
+    repository = app.repository()
+    effective = repository.resolve(app.revision(revision))
+    entry, content = entry_at(repository, effective, key)
+    change = repository.last_change(effective.hash, key)
+    return ShownContent(content, effective, entry.value_hash, entry.cache_key, change, key)
+
+
+def entry_at(repository: Repository, at: Reference, key: ContentKey) -> tuple[Entry, Content]:
+    """Returns the entry of a key and its content.
+
+    Raises `ContentNotFound` if there is none, and `NotAllowed` if the caller may not read it.
+    """
+    wanted = KeyRange(keys=(key,))
+    entry = next(iter(repository.entries(at.hash, wanted, content=True)), None)
+    if entry is None or entry.content is None:
+        raise _missing(repository, at, key)
+    return entry, entry.content
+
+
+def _missing(repository: Repository, at: Reference, key: ContentKey) -> NotAllowed | ContentNotFound:
+    """The error for a key that is not listed.
+
+    A listing omits what the caller may not read, so the content itself is requested.
+    """
+    try:
+        repository.content(at.hash, key)
+    except NotAllowed as refusal:
+        return refusal
+    except ContentNotFound:
+        where = at.name or at.hash
+        return ContentNotFound(f"Could not find content for key '{key}' in reference '{where}'.", key)
+    return NotAllowed(f"listing key '{key}' is not allowed")
+
+
+def print_content(result: ShownContent, output: Output) -> None:
+    """Prints one line for each field, and the last change."""
+    found = {"key": str(result.key), **fields(result.content), "cache-key": result.cache_key}
+    width = max(map(len, [*found, "last-change"])) + 2
+    for label, text in found.items():
+        output.say(Span(f"{label:<{width}}", "label"), Span(text, "key" if label == "key" else ""))
+    if result.last_change is None:
+        return
+    lines = commit_lines(result.last_change, output.out, room=output.out.width - width)
+    for number, spans in enumerate(lines):
+        output.say(Span(f"{'' if number else 'last-change':<{width}}", "label"), *spans)

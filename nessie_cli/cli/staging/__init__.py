@@ -1,0 +1,1 @@
+"""The commands that change, show and commit the staged batch."""

@@ -1,0 +1,149 @@
+"""The staged batch as JSON, and as one line for each change."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged
+from nessie_cli.render.fields import type_label
+from nessie_cli.render.spans import Span
+from nessie_cli.wire import shapes
+from nessie_cli.wire.record import NOT_JSON, OPTIONAL, Record
+from nessie_cli.workspace import batch as workspace
+from nessie_cli.workspace.batch import Staged
+from nessie_cli.workspace.staging import StagedList, renames
+
+_STYLES = {
+    "create": "created",
+    "update": "updated",
+    "replace": "updated",
+    "rename": "renamed",
+    "delete": "deleted",
+    "unmodified": "label",
+}
+_LETTERS = {"create": "A", "update": "M", "replace": "M", "rename": "R", "delete": "D", "unmodified": "="}
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StagedPut(Record):
+    """A staged Put; `expectedContent` is the content that it was staged on."""
+
+    type: Literal["PUT"]
+    key: ContentKey
+    content: Content
+    expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
+
+
+@dataclass(frozen=True)
+class StagedOther(Record):
+    """A staged Delete, or a check that a key is unmodified."""
+
+    type: Literal["DELETE", "UNCHANGED"]
+    key: ContentKey
+    expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
+
+
+@dataclass(frozen=True)
+class Batch(Result):
+    """What is staged for a reference of a store; `begunAt` is the hash at which the batch was begun, null if nothing is staged."""
+
+    reference: str
+    begun_at: Annotated[str, shapes.Hash] | None = None
+    store: Annotated[str | None, str, OPTIONAL] = None
+    request_id: Annotated[str | None, str, OPTIONAL] = None
+    operations: tuple[StagedPut | StagedOther, ...] = ()
+    staged: Annotated[StagedList, NOT_JSON] = ()
+    touched: Annotated[tuple[ContentKey, ...], NOT_JSON] = ()
+    """The keys that the command was about."""
+
+    @classmethod
+    def of(
+        cls,
+        batch: workspace.Batch | None,
+        reference: str,
+        touched: Iterable[ContentKey] = (),
+    ) -> "Batch":
+        """Returns the staged batch; `reference` is the current one, for a batch that names none."""
+        if batch is None:
+            return cls(reference, touched=tuple(touched))
+        return cls(
+            batch.branch or reference,
+            batch.begun_at,
+            batch.store,
+            batch.request_id,
+            tuple(map(_operation, batch.staged)),
+            batch.staged,
+            tuple(touched),
+        )
+
+
+def _operation(staged: Staged) -> StagedPut | StagedOther:
+    operation = staged.operation
+    if isinstance(operation, Put):
+        expected = staged.seen or operation.expected_content
+        return StagedPut("PUT", operation.key, operation.content, expected)
+    return StagedOther("DELETE" if isinstance(operation, Delete) else "UNCHANGED", operation.key, staged.seen)
+
+
+# -- changes ---------------------------------------------------------------------------------------
+
+
+class StagedChange(NamedTuple):
+    """A change that a batch makes: the verb, the key, and the content type or the new key of a rename."""
+
+    verb: str
+    key: str
+    what: str
+
+
+def changes_of(staged: StagedList) -> list[StagedChange]:
+    """Returns the changes in the order in which they were staged; a rename is one change."""
+    moved = renames(staged)
+    targets = set(moved.values())
+    found: dict[str, StagedChange] = {}
+    for item in staged:
+        key = str(item.key)
+        if item.key in moved and isinstance(item.operation, Delete):
+            found[key] = StagedChange("rename", key, str(moved[item.key]))
+        elif item.key not in targets:
+            found[key] = StagedChange("replace" if key in found else _verb(item), key, _type(item))
+    return list(found.values())
+
+
+def _verb(item: Staged) -> str:
+    if isinstance(item.operation, Delete):
+        return "delete"
+    if isinstance(item.operation, Unchanged):
+        return "unmodified"
+    if item.seen is None:
+        return "create"
+    return "update" if item.operation.content.id == item.seen.id else "replace"
+
+
+def _type(item: Staged) -> str:
+    content = item.operation.content if isinstance(item.operation, Put) else item.seen
+    return type_label(content.type_name) if content else ""
+
+
+def print_changes(output: Output, changes: Iterable[StagedChange], indent: str = "") -> None:
+    """Prints one line for each change: verb, key, and content type or new key."""
+    for change in changes:
+        verb = Span(f"{indent}{change.verb:<10} ", _STYLES[change.verb])
+        output.say(verb, Span(change.key, "key"), f"  {change.what}".rstrip())
+
+
+def print_short(output: Output, changes: Iterable[StagedChange], conflicts: Collection[str]) -> None:
+    """Prints one line for each change, as `git status --short`.
+
+    A line is a letter, C if a key of the change is in `conflicts`, and the key. A rename has both keys.
+    """
+    for change in changes:
+        keys = [change.key, change.what] if change.verb == "rename" else [change.key]
+        state = Span("C", "conflict") if set(keys) & set(conflicts) else Span(" ")
+        letter = Span(_LETTERS[change.verb], _STYLES[change.verb])
+        output.say(letter, state, Span(f" {' -> '.join(keys)}", "key"))

@@ -1,0 +1,162 @@
+"""`nessie commit`."""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
+from nessie_cli.cli.input import read_bytes
+from nessie_cli.cli.once import once
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.editor import message_from_editor
+from nessie_cli.cli.submission import (
+    NOTHING_STAGED,
+    Submission,
+    Submitted,
+    head_of_branch,
+    new_request_id,
+    submit_staged,
+)
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
+
+EXAMPLES = (
+    "nessie commit -m 'nightly load'",
+    "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run",
+    "nessie commit --batch operations.json -m 'bulk load' --ref main",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.
+
+    After a conflict the batch stays staged. Without a message, your editor opens if there is a terminal
+    (NESSIE_EDITOR, VISUAL, EDITOR); an empty message aborts. --batch reads REST JSON
+    ({"commitMeta": ..., "operations": [...]} or a list) or JSON lines, one operation a line.
+    """
+
+    message: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--message", metavar="MSG", help="The message; repeat for paragraphs."),
+    ] = None
+    file: Annotated[str | None, typer.Option("-F", "--file", metavar="FILE|-", help="Read the message from a file.")] = None
+    batch: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Commit the operations of a file instead of the staged ones."),
+    ] = None
+    author: Annotated[list[str] | None, typer.Option(metavar="A", help="An author; repeatable. Default: the setting author.")] = None
+    signed_off_by: Annotated[list[str] | None, typer.Option(metavar="S", help="Who signed off the commit; repeatable.")] = None
+    properties: Annotated[list[str] | None, typer.Option("--property", metavar="K=V", help="A property; repeatable.")] = None
+    author_time: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="When the change was made, such as 2026-01-31T12:00:00Z."),
+    ] = None
+    expected_hash: Annotated[
+        str | None,
+        typer.Option(metavar="HASH", help="The commit that you started from. Keys that changed since then conflict."),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be committed, and write nothing.")] = False
+
+
+def run(options: Options, app: Invocation) -> Committed:
+    """Commits."""
+    written, operations = (None, None) if options.batch is None else _read_batch(app, options.batch)
+    text = message_of(options.message, options.file) or (written.message if written else None)
+    branch = app.reference_name()
+    with _message(app, options, text, branch) as message:
+        meta = meta_of(
+            app,
+            message,
+            authors=options.author or (written.authors if written else None),
+            signed_off_by=options.signed_off_by,
+            properties=options.properties,
+            author_time=options.author_time,
+        )
+        expected = options.expected_hash
+        submission = Submission(
+            branch,
+            _over(written, meta) if written else meta,
+            app.repository().resolve(app.revision(expected)).hash if expected else None,
+            options.dry_run,
+        )
+        if operations is None:
+            return Committed.of(submit_staged(app, submission))
+        return Committed.of(_submit(app, submission, operations))
+
+
+def show(result: Committed, output: Output) -> None:
+    """Prints the branch, its new hash and how many keys were committed."""
+    print_committed(result, output)
+
+
+def _message(app: Invocation, options: Options, text: str | None, branch: str) -> AbstractContextManager[str]:
+    """The given message, or the one that the user writes in the editor. A dry run needs none."""
+    if text is not None or options.dry_run:
+        return nullcontext(text or "")
+    if options.batch is not None:
+        return message_from_editor(app, branch, None)
+    staged = app.batch_file().read()
+    if staged is None:
+        raise InvalidInput(NOTHING_STAGED)
+    return message_from_editor(app, branch, staged.staged)
+
+
+def _read_batch(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
+    """The metadata and operations of a file. Raises `InvalidInput` if two are about one key."""
+    from nessie_cli.wire.decode import decode_batch
+
+    data, place = read_bytes(name, "--batch"), "stdin" if name == "-" else name
+    with app.at_work("reading the operations") as progress:
+        written, operations = decode_batch(data, place, allow_unknown=True, progress=progress)
+    _refuse_two_for_one_key(place, operations)
+    return written, operations
+
+
+def _refuse_two_for_one_key(place: str, operations: list[Operation]) -> None:
+    """Raises `InvalidInput` if two operations are about one key.
+
+    A deletion followed by a new content without an id is allowed.
+    """
+    seen: dict[ContentKey, int] = {}
+    for number, operation in enumerate(operations, 1):
+        first = seen.setdefault(operation.key, number)
+        if first == number or _creates_again(operations[first - 1], operation):
+            continue
+        raise InvalidInput(f"{place}: operations {first} and {number} are both about key {operation.key}; a commit changes a key once")
+
+
+def _creates_again(first: Operation, second: Operation) -> bool:
+    return isinstance(first, Delete) and isinstance(second, Put) and second.content.id is None
+
+
+def _over(written: CommitMeta, given: CommitMeta) -> CommitMeta:
+    """The metadata of the batch file, replaced by that of the options."""
+    return CommitMeta(
+        message=given.message,
+        authors=given.authors,
+        signed_off_by=given.signed_off_by or written.signed_off_by,
+        author_time=given.author_time or written.author_time,
+        properties={**written.properties, **given.properties},
+    )
+
+
+def _submit(app: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
+    repository = app.repository()
+    head_of_branch(repository, submission.branch)
+    again = resolving(lambda error: with_current_hash(app, error))
+    with again, once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id:
+        result = repository.commit(
+            submission.branch,
+            operations,
+            submission.meta,
+            expected_hash=submission.expected_hash,
+            request_id=request_id or new_request_id(),
+            dry_run=submission.dry_run,
+        )
+    return Submitted(result, len({operation.key for operation in operations}))

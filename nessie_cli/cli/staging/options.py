@@ -1,0 +1,39 @@
+"""The options that the staging verbs share."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitOptions:
+    """The options of a verb that stages operations, and with `-m` commits them."""
+
+    message: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="Commit at once with this message; repeat for paragraphs. Refused while other keys are staged.",
+        ),
+    ] = None
+    author: Annotated[
+        list[str] | None,
+        typer.Option("--author", metavar="A", help="With -m: an author of the commit; repeatable."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagingOptions(CommitOptions):
+    """The options of a verb that stages operations on the state of its keys."""
+
+    expected_hash: Annotated[
+        str | None,
+        typer.Option(
+            "--expected-hash",
+            metavar="HASH",
+            help="Expect the keys as they are at this commit, and discard what was staged for them. Resolves a conflict.",
+        ),
+    ] = None

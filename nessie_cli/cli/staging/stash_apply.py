@@ -1,0 +1,24 @@
+"""`nessie stash apply`."""
+
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.stashes import NumberOptions, Stash, print_staged, stage_stash
+
+EXAMPLES = ("nessie stash apply 1",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(NumberOptions):
+    """Stage a batch that was put aside, and keep it in the stash."""
+
+
+def run(options: Options, app: Invocation) -> Stash:
+    """Stages the batch."""
+    return stage_stash(app, options.number, keep=True)
+
+
+def show(result: Stash, output: Output) -> None:
+    """Prints one line for each change."""
+    print_staged(result, output)

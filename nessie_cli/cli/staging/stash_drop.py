@@ -1,0 +1,28 @@
+"""`nessie stash drop`."""
+
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.stashes import NumberOptions, Stash
+from nessie_cli.workspace.stash import StashFile
+
+EXAMPLES = ("nessie stash drop", "nessie stash drop 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(NumberOptions):
+    """Delete a batch that was put aside."""
+
+
+def run(options: Options, app: Invocation) -> Stash:
+    """Deletes the batch."""
+    workspace = app.store.need_workspace()
+    with app.batch_file().changing():
+        dropped = StashFile(workspace).drop(options.number)
+    return Stash.of(options.number, dropped)
+
+
+def show(result: Stash, output: Output) -> None:
+    """Prints the message of the batch."""
+    output.say(f"forgotten: {result.message or f'batch of {result.keys} keys'}")

@@ -1,0 +1,47 @@
+"""`nessie stash push`, also without `push`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.stashes import Stash
+from nessie_cli.cli.submission import NOTHING_STAGED, settle
+from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.stash import Stashed, StashFile
+
+EXAMPLES = ("nessie stash", "nessie stash push -m 'half of the rename'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Put the staged batch aside; nothing is staged then."""
+
+    message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="A description for `nessie stash list`.")] = ""
+
+
+def run(options: Options, app: Invocation) -> Stash:
+    """Moves the batch to the stash."""
+    workspace = app.store.need_workspace()
+    name = app.head.name or str(app.head)
+    with app.batch_file().changing() as file:
+        batch, done = settle(app, file)
+        if batch is None:
+            what = ""
+            if done is not None:
+                where = f"{done.reference.hash[:12]} on {done.reference.name}"
+                what = f"; the batch was committed already, as {where}"
+            raise InvalidInput(NOTHING_STAGED + what)
+        stashed = Stashed(replace(batch, request_id=None), options.message, name, app.now)
+        StashFile(workspace).push(stashed)
+        file.write(None)
+    return Stash.of(0, stashed)
+
+
+def show(result: Stash, output: Output) -> None:
+    """Prints how many keys were put aside."""
+    output.say(f"put aside: {result.keys} key{'' if result.keys == 1 else 's'}; nothing is staged")
+    output.note("`nessie stash pop` stages it again")

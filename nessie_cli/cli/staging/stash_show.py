@@ -1,0 +1,27 @@
+"""`nessie stash show`."""
+
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import changes_of, print_changes
+from nessie_cli.cli.staging.stashes import NumberOptions, Stash
+from nessie_cli.workspace.stash import StashFile
+
+EXAMPLES = ("nessie stash show", "nessie stash show 1 --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(NumberOptions):
+    """Show the operations of a batch that was put aside."""
+
+
+def run(options: Options, app: Invocation) -> Stash:
+    """Reads the batch."""
+    stashed = StashFile(app.store.need_workspace()).get(options.number)
+    return Stash.of(options.number, stashed)
+
+
+def show(result: Stash, output: Output) -> None:
+    """Prints one line for each change."""
+    print_changes(output, changes_of(result.batch.staged))

@@ -1,0 +1,70 @@
+"""What the commands of `nessie stash` share: a stashed batch, its number, and staging it again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.submission import settle
+from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.shapes import Count
+from nessie_cli.workspace.stash import Stashed, StashFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberOptions:
+    """The options of a command about one stashed batch."""
+
+    number: Annotated[int, typer.Argument(metavar="[N]", help="The number in `nessie stash list`; 0 is the newest.")] = 0
+
+
+@dataclass(frozen=True)
+class Stash(Result):
+    """A batch that was put aside."""
+
+    number: Annotated[int, Count]
+    message: str
+    time: datetime
+    batch: Batch
+
+    @classmethod
+    def of(cls, number: int, stashed: Stashed) -> "Stash":
+        """Returns a stashed batch with its number."""
+        return cls(number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference))
+
+    @property
+    def keys(self) -> int:
+        """How many keys the batch changes."""
+        return len({item.key for item in self.batch.staged})
+
+
+def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
+    """Stages a stashed batch for the current branch. Raises `InvalidInput` if a batch is staged already."""
+    stashes = StashFile(app.store.need_workspace())
+    with app.batch_file().changing() as file:
+        stashed = stashes.get(number)
+        staged, _ = settle(app, file)
+        if staged is not None:
+            raise InvalidInput("a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
+        batch = stashed.batch
+        store, branch = app.store.name(), app.reference_name()
+        if batch.store not in (None, store):
+            raise InvalidInput(f"that batch is for the store {batch.store}, not for {store}. Hint: name the store by --store")
+        file.write(replace(batch, branch=branch, store=store))
+        if not keep:
+            stashes.drop(number)
+    if batch.branch not in (None, branch):
+        app.output.note(f"it was staged for {batch.branch}; now it is for {branch}")
+    return Stash.of(number, stashed)
+
+
+def print_staged(stash: Stash, output: Output) -> None:
+    """Prints the changes of a batch that was staged again."""
+    print_changes(output, changes_of(stash.batch.staged))
+    output.note("`nessie status` shows what would conflict")

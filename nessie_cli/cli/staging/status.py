@@ -1,0 +1,173 @@
+"""`nessie status`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.conflicts import conflict_report
+from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
+from nessie_cli.cli.submission import Submission, commit_there, is_for, settle, submit
+from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
+from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
+from nessie_cli.render.conflicts import ConflictReport, conflict_lines
+from nessie_cli.render.spans import Span
+from nessie_cli.wire import documents
+from nessie_cli.wire.encode import ENCODERS
+from nessie_cli.wire.facts import conflict_with_facts
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shapes import Count
+from nessie_cli.workspace import batch as workspace
+from nessie_cli.workspace.batch import BatchFile
+
+EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show the current reference, the staged batch, and the conflicts that a commit would have.
+
+    The letters of --short are A created, M updated or replaced, D deleted, R renamed and
+    = unmodified.
+    """
+
+    short: Annotated[
+        bool,
+        typer.Option(
+            "-s",
+            "--short",
+            "--porcelain",
+            help="Show one line for each staged key: its letter, C for a conflict, and the key.",
+        ),
+    ] = False
+    branch: Annotated[
+        bool,
+        typer.Option("-b", "--branch", help="With --short: first show a line with the current reference."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Status(Result):
+    """Where the workspace is, what is staged, and what would conflict if it were committed now."""
+
+    reference: Reference
+    default_branch: str
+    ahead: Annotated[int, Count]
+    behind: Annotated[int, Count]
+    batch: Batch
+    conflicts: Annotated[
+        tuple[tuple[Conflict, tuple[str, ...]], ...],
+        list[documents.Conflict],
+    ]
+    report: Annotated[ConflictReport | None, NOT_JSON]
+    options: Annotated[Options, NOT_JSON]
+    elsewhere: Annotated[str, NOT_JSON]
+    """The remark on a batch that is for another store or branch."""
+
+
+ENCODERS[documents.Conflict] = lambda found: conflict_with_facts(*found)
+
+
+def run(options: Options, app: Invocation) -> Status:
+    """Reads the current reference and the batch, and tries the commit."""
+    repository = app.repository()
+    default = repository.config().default_branch
+    reference = _current(app)
+    ahead, behind = 0, 0
+    if reference.name != default:
+        distance = repository.ahead_behind(reference.hash, default)
+        ahead, behind = distance.ahead, distance.behind
+    batch, store = _batch(app), app.store.name()
+    is_branch = reference.type is ReferenceType.BRANCH
+    is_here = batch is not None and is_for(batch, store, reference.name or "")
+    report = _conflicts(app, reference, batch) if batch and is_here and is_branch else None
+    elsewhere = ""
+    if batch is not None and not is_here:
+        elsewhere = f"this batch is not for {reference.name} of {store}; `{commit_there(app, batch)}` commits it"
+    conflicts = [(one, tuple(report.resolutions(one))) for one in report.conflicts] if report else []
+    return Status(
+        reference,
+        default,
+        ahead,
+        behind,
+        Batch.of(batch, reference.name or ""),
+        tuple(conflicts),
+        report,
+        options,
+        elsewhere,
+    )
+
+
+def show(result: Status, output: Output) -> None:
+    """Prints the reference, the staged changes and the conflicts."""
+    if result.options.short:
+        _print_short(result, output)
+        return
+    reference, batch, hash_ = result.reference, result.batch, output.out.hash
+    kind = reference.type.value.lower()
+    output.say(f"on {kind} ", Span(reference.name or "", "name"), " at ", Span(hash_(reference.hash), "hash"))
+    if reference.name != result.default_branch:
+        output.say(f"{result.ahead} ahead, {result.behind} behind {result.default_branch}")
+    if batch.begun_at is None:
+        output.say("nothing is staged")
+        return
+    place = [Span(batch.reference, "name"), f" of {batch.store}"] if batch.store else ["this branch"]
+    output.say("staged for ", *place, " since ", Span(hash_(batch.begun_at), "hash"), ":")
+    print_changes(output, changes_of(batch.staged), "  ")
+    if result.elsewhere:
+        output.note(result.elsewhere)
+    if result.report:
+        output.out.print_lines(conflict_lines(result.report, output.out))
+
+
+def _print_short(result: Status, output: Output) -> None:
+    if result.options.branch:
+        output.say("## ", Span(result.reference.name or "", "name"))
+    keys = {conflict.key for conflict, _ in result.conflicts if conflict.key}
+    staged = result.batch.staged
+    # A missing namespace is a conflict of the keys below it.
+    in_conflict = {str(one.key) for one in staged if any(one.key.starts_with(key) for key in keys)}
+    print_short(output, changes_of(staged), in_conflict)
+
+
+def _current(app: Invocation) -> Reference:
+    name = app.reference_name()
+    try:
+        return app.repository().reference(name)
+    except ReferenceNotFound as error:
+        raise ReferenceNotFound(
+            f"the current reference '{name}' does not exist (any more). "
+            f"Hint: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted",
+            name,
+        ) from error
+
+
+def _batch(app: Invocation) -> workspace.Batch | None:
+    """The staged batch, unless an earlier submission without an answer has committed it."""
+    if app.store.workspace is None:
+        return None
+    file = BatchFile(app.store.workspace)
+    batch = file.read()
+    if batch is None or batch.request_id is None:
+        return batch
+    with file.changing_if_free() as free:
+        # Otherwise it is being submitted: by another process, or by the one whose hook this is.
+        batch, done = settle(app, file) if free else (batch, None)
+    if done is not None:
+        where = f"{done.reference.hash} on {done.reference.name}"
+        app.output.note(f"the batch was committed already, as {where}")
+    return batch
+
+
+def _conflicts(app: Invocation, reference: Reference, batch: workspace.Batch) -> ConflictReport | None:
+    """The conflicts of a dry run, which carries no request id: that belongs to submissions."""
+    trial = workspace.Batch(batch.begun_at, batch.staged)
+    submission = Submission(reference.name or "", CommitMeta(""), dry_run=True)
+    try:
+        submit(app, trial, submission)
+    except ReferenceConflict as error:
+        return conflict_report(error, app)._replace(would=True)
+    return None

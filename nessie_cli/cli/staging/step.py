@@ -1,0 +1,141 @@
+"""What the staging verbs do: read the state of the keys, combine it with the batch, and with `-m` commit.
+
+Without a workspace there is no batch: then `-m` is needed, and the operations are committed directly.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.options import CommitOptions
+from nessie_cli.cli.submission import (
+    Submission,
+    Submitted,
+    head_of_branch,
+    new_request_id,
+    refuse_elsewhere,
+    settle,
+    submit,
+    submit_file,
+)
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, Put
+from nessie_cli.workspace import batch as workspace
+from nessie_cli.workspace.batch import BatchFile
+from nessie_cli.workspace.staging import StagedList, State, renames
+
+_SHOWN = 3
+"""How many names of other staged keys an error shows."""
+
+
+class Step(NamedTuple):
+    """The step of one staging verb."""
+
+    change: Callable[[StagedList, State], StagedList]
+    """Returns the staged operations after the step."""
+    keys: tuple[ContentKey, ...]
+    """The keys whose state the change reads."""
+    expected_hash: str | None = None
+    """The commit whose state is expected; HEAD of the branch if it is None."""
+
+
+class _Place(NamedTuple):
+    head: str
+    state: State
+
+
+def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Committed:
+    """Stages the operations of a step, or with `-m` commits them.
+
+    One lock is held meanwhile, so no other operations can be staged between staging and committing.
+    """
+    message = message_of(options.message, None)
+    if options.author and message is None:
+        raise InvalidInput("--author needs -m: operations that are only staged have no author yet")
+    meta = meta_of(app, message, authors=options.author) if message is not None else None
+    branch = app.reference_name()
+    submission = Submission(branch, meta) if meta is not None else None
+    if app.store.workspace is None and submission is not None:
+        return Committed.of(_commit_directly(app, step, submission))
+    with app.batch_file().changing() as file:
+        if submission is not None:
+            _refuse_other_keys(step, file)
+        batch = _staged(app, step, file, branch)
+        if submission is None:
+            return Batch.of(batch, branch, step.keys)
+        if batch is None:
+            names = ", ".join(map(str, step.keys))
+            raise InvalidInput(f"nothing to commit: this changes nothing for {names}")
+        return Committed.of(submit_file(app, file, submission))
+
+
+def print_step(result: Batch | Committed, output: Output) -> None:
+    """Prints the changes of a step, or its commit."""
+    if isinstance(result, Committed):
+        print_committed(result, output)
+        return
+    touched = {str(key) for key in result.touched}
+    changes = changes_of(result.staged)
+    print_changes(output, (change for change in changes if change.key in touched))
+    if not touched & {change.key for change in changes}:
+        output.say("nothing to stage for ", ", ".join(sorted(touched)))
+    count = len(changes)
+    output.note(f"{count} staged for {result.reference}; `nessie commit -m MSG` commits" if count else "nothing is staged")
+
+
+def _place(app: Invocation, step: Step, branch: str) -> _Place:
+    repository = app.repository()
+    head = head_of_branch(repository, branch)
+    at = repository.resolve(app.revision(step.expected_hash)).hash if step.expected_hash else head
+    known: Mapping[ContentKey, Content] = repository.contents(at, step.keys)
+    return _Place(head, known.get)
+
+
+def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch | None:
+    """Writes the batch with the operations of the step; None if nothing is staged then."""
+    place = _place(app, step, branch)
+    batch, done = settle(app, file)
+    if done is not None:
+        app.output.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
+    if batch is not None:
+        refuse_elsewhere(app, batch, branch)
+    staged = step.change(batch.staged if batch else (), place.state)
+    staged = _without_unchanged(staged, step.keys)
+    begun_at = batch.begun_at if batch else place.head
+    changed = workspace.Batch(begun_at, staged, branch=branch, store=app.store.name())
+    file.write(changed)
+    return changed if staged else None
+
+
+def _refuse_other_keys(step: Step, file: BatchFile) -> None:
+    """Raises `InvalidInput` if keys are staged that `-m` would commit along with those of the step."""
+    batch = file.read()
+    meant = set(step.keys)
+    for pair in renames(batch.staged).items() if batch else ():
+        # Both keys of a rename are one change.
+        meant |= set(pair) if meant & set(pair) else set()
+    others = [str(key) for key in batch.keys if key not in meant] if batch else []
+    if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        raise InvalidInput(
+            f"-m: other keys are staged too: {', '.join(others[:_SHOWN])}{more}. "
+            "Hint: stage this one without -m and commit all by `nessie commit`, "
+            "or put the others aside by `nessie stash`"
+        )
+
+
+def _without_unchanged(staged: StagedList, keys: Iterable[ContentKey]) -> StagedList:
+    """The operations without those Puts of some keys that change nothing."""
+    same = {item.key for item in staged if isinstance(item.operation, Put) and item.operation.content == item.seen}
+    return tuple(item for item in staged if item.key not in same.intersection(keys))
+
+
+def _commit_directly(app: Invocation, step: Step, submission: Submission) -> Submitted:
+    place = _place(app, step, submission.branch)
+    staged = step.change((), place.state)
+    batch = workspace.Batch(place.head, staged, new_request_id())
+    return Submitted(submit(app, batch, submission), len(batch.keys))
