@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
 from nessie_cli.cli.options import carried
 from nessie_cli.errors import ReferenceConflict
-from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, UnknownContent
-from nessie_cli.render.fields import type_label
+from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, UnknownContent, type_label
 from nessie_cli.render.text import short_hash
 from nessie_cli.workspace.staging import StagedList, renames
 

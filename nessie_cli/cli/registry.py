@@ -92,7 +92,7 @@ CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
-    "push": CommandEntry("staging.stash_push", "", "Put the staged batch aside; nothing is staged then.", STAGING),
+    "push": CommandEntry("staging.stash_push", "", "Put the staged batch aside, or the operations of some keys.", STAGING),
     "list": CommandEntry("staging.stash_list", "", "List the batches that were put aside, newest first.", READING),
     "show": CommandEntry("staging.stash_show", "", "Show the operations of a batch that was put aside.", READING),
     "pop": CommandEntry("staging.stash_pop", "", "Stage a batch that was put aside, and delete it from the stash.", STAGING),

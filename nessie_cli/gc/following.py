@@ -26,7 +26,7 @@ from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import Broken, Fault, Kind, Needed, Snapshots, TableFiles, Walker, needed, read_table
-from nessie_cli.model import IcebergTable, IcebergView
+from nessie_cli.model import IcebergTable, IcebergView, type_label
 
 BROKEN = "BROKEN"
 FOREIGN = "FOREIGN"
@@ -116,7 +116,7 @@ def place_of(location: str) -> str:
 
 def foreign(state: TableState) -> Finding:
     """About a live content of another format: its place is left alone."""
-    message = f"{state.key}: is a content of type {state.type}, whose files nobody here can follow"
+    message = f"{state.key}: the files of a {type_label(state.type)} cannot be followed"
     return Finding(FOREIGN, state.content_id, state.key, state.reference, state.metadata_location, place_of(state.metadata_location), message)
 
 

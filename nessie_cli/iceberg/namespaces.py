@@ -11,7 +11,7 @@ from pyiceberg.types import transform_dict_value_to_str
 
 from nessie_cli.iceberg.failures import as_pyiceberg_says
 from nessie_cli.iceberg.line import Change, State
-from nessie_cli.model import ContentKey, Delete, Namespace, Put
+from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 
 T = TypeVar("T")
 
@@ -20,7 +20,9 @@ def found(state: State, key: ContentKey) -> Namespace:
     """The namespace of a key; raises `NoSuchNamespaceError`."""
     content = state.content(key)
     if not isinstance(content, Namespace):
-        raise NoSuchNamespaceError(f"Namespace {key} does not exists" if content is None else f"{key} is no namespace but an {content.type_name}")
+        raise NoSuchNamespaceError(
+            f"Namespace {key} does not exists" if content is None else f"{key} is no namespace but an {type_label(content.type_name)}"
+        )
     return content
 
 
@@ -40,10 +42,12 @@ def creation(state: State, key: ContentKey, properties: Properties) -> Change[No
     above = _above(key)
     contents = state.contents([key, *above])
     if (there := contents.get(key)) is not None:
-        raise NamespaceAlreadyExistsError(f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} is an {there.type_name}")
+        raise NamespaceAlreadyExistsError(
+            f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} is an {type_label(there.type_name)}"
+        )
     for parent in above:
         if not isinstance(contents.get(parent), Namespace | None):
-            raise NoSuchNamespaceError(f"{parent} is no namespace but an {contents[parent].type_name}")
+            raise NoSuchNamespaceError(f"{parent} is no namespace but an {type_label(contents[parent].type_name)}")
     missing = [Put(parent, Namespace(elements=parent.elements)) for parent in above if parent not in contents]
     with as_pyiceberg_says():
         content = Namespace(elements=key.elements, properties=transform_dict_value_to_str(properties))

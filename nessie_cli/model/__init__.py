@@ -14,6 +14,7 @@ from nessie_cli.model.contents import (
     UnknownContent,
     check_writable,
     content_from,
+    type_label,
 )
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
@@ -87,4 +88,5 @@ __all__ = [
     "check_reference_name",
     "check_writable",
     "content_from",
+    "type_label",
 ]

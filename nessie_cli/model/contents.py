@@ -20,6 +20,15 @@ _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
 
 
+_LABELS = {"DELTA_LAKE_TABLE": "delta-table"}
+"""Types with a shorter word than their name."""
+
+
+def type_label(type_name: str) -> str:
+    """Returns a content type as people read and write it: `iceberg-table` for `ICEBERG_TABLE`."""
+    return _LABELS.get(type_name) or type_name.lower().replace("_", "-")
+
+
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

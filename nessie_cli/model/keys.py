@@ -17,13 +17,14 @@ _QUOTED = r'"((?:[^"]|"")*)"'
 
 
 def _needs_quotes(element: str) -> bool:
-    return not element.isidentifier() and any(c in '."' or c.isspace() for c in element)
+    return not element.isidentifier() and any(c in '."*?' or c.isspace() for c in element)
 
 
 class ContentKey(Struct, frozen=True, order=True, gc=False):
     """The path of a content, outermost element first. Ordered element by element, a prefix before its extensions.
 
-    Text form: elements joined with dots; an element that holds a dot, a double quote or white space is quoted as SQL does.
+    Text form: elements joined with dots. An element with a dot, a double quote, white space or a wildcard (`*`, `?`) is
+    quoted as SQL does.
 
     >>> str(ContentKey(("db", "order.lines")))
     'db."order.lines"'

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from nessie_cli.model import Content
+from nessie_cli.model import Content, type_label
 from nessie_cli.render.changes import NOTHING_INSIDE, Change, ChangeKind, Inside, moved
-from nessie_cli.render.fields import TYPE, Difference, differences, fields, type_label
+from nessie_cli.render.fields import TYPE, Difference, differences, fields
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible

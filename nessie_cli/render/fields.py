@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from nessie_cli.model import Content, ContentKey
+from nessie_cli.model import Content, ContentKey, type_label
 
 TYPE = "type"
-_LABELS = {"DELTA_LAKE_TABLE": "delta-table"}
-"""Types with a shorter word than their name."""
 _CAPITAL = r"(?<=[a-z0-9])([A-Z])"
 
 
@@ -26,11 +24,6 @@ class Difference(NamedTuple):
 def kebab(name: str) -> str:
     """`metadataLocation` to `metadata-location`, the form of the options that set it."""
     return re.sub(_CAPITAL, r"-\1", name).lower()
-
-
-def type_label(type_name: str) -> str:
-    """`ICEBERG_TABLE` to `iceberg-table`, the form of the option `--type`."""
-    return _LABELS.get(type_name) or type_name.lower().replace("_", "-")
 
 
 def fields(content: Content) -> dict[str, str]:

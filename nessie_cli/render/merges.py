@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult
-from nessie_cli.render.fields import type_label
+from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult, type_label
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
-from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, Unchanged
+from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, Unchanged, type_label
 from nessie_cli.workspace.batch import Staged
 
 State = Callable[[ContentKey], Content | None]
@@ -86,6 +86,20 @@ def delete(staged: StagedList, key: ContentKey, state: State, *, afresh: bool = 
         return _gone(staged, old)
     seen = old.seen if old is not None else other.seen if other is not None else state(key)
     return (*_gone(_gone(staged, old), other), Staged(Delete(key), seen))
+
+
+def delete_all(staged: StagedList, keys: Iterable[ContentKey], state: State, *, afresh: bool = False) -> StagedList:
+    """Delete several keys, as `delete` does. A key without staged operations costs O(1)."""
+    before = {item.key for item in staged}
+    added: dict[ContentKey, Staged] = {}
+    for key in keys:
+        seen = state(key)
+        if key in before or key in added or seen is None:
+            staged = delete((*staged, *added.values()), key, state, afresh=afresh)
+            before, added = {item.key for item in staged}, {}
+        else:
+            added[key] = Staged(Delete(key), seen)
+    return (*staged, *added.values())
 
 
 def rename(staged: StagedList, old_key: ContentKey, new_key: ContentKey, state: State, *, afresh: bool = False) -> StagedList:
@@ -205,7 +219,10 @@ def _gone(staged: StagedList, item: Staged | None) -> StagedList:
 
 def _same_type(key: ContentKey, old: Content, new: Content) -> None:
     if old.type_name != new.type_name:
-        raise InvalidInput(f"key '{key}' holds a content of type {old.type_name}, not {new.type_name}; only a replacement can change the type")
+        raise InvalidInput(
+            f"key '{key}' holds a content of type {type_label(old.type_name)}, not {type_label(new.type_name)}. "
+            "Hint: `nessie content replace` changes the type"
+        )
 
 
 def _missing(key: ContentKey) -> ContentNotFound:

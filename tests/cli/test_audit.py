@@ -24,7 +24,7 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
     ran = nessie("audit", "--prefix", "db.broken")
     assert ran.code == 1
     assert ran.rows == [["METADATA_UNREADABLE", "db.broken", broken, "is cut off: the JSON ends in line 1, in the middle of a value"]]
-    assert "nessie restore db.broken --source" in ran.err
+    assert "nessie restore db.broken --at" in ran.err
     assert "1 of 1 content has files, 1 file was checked" in ran.err
 
     (found,) = nessie("audit", "--prefix", "db.broken", "--json").json["findings"]

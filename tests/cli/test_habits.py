@@ -122,7 +122,7 @@ TOLD = {
     "log -S x": "--filter searches operations",
     "merge --abort": "a command with conflicts changes nothing",
     "merge --ff-only feature": "nessie branch -f BRANCH FROM",
-    "merge --squash feature": "nessie restore KEY --source FROM",
+    "merge --squash feature": "nessie restore KEY --at FROM",
     "merge -X theirs feature": "--theirs KEY",
     "reset --hard HEAD~1": "nessie branch -f BRANCH REV",
     "reset --soft HEAD~1": "nessie undo",
@@ -185,3 +185,9 @@ def test_every_option_that_has_a_hint_is_none_of_ours() -> None:
     known = {" ".join(command.path): command for command in every(read())}
     for command, option in HINTS:
         assert option not in {name for one in known[command].options for name in one.names}, command
+
+
+def test_an_author_without_a_commit_is_refused(nessie, catalog) -> None:
+    ran = nessie("content", "delete", "db.orders", "--author", "A")
+    assert (ran.code, "--author needs -m" in ran.err) == (2, True)
+    assert nessie("status", "--json").json["batch"]["operations"] == []

@@ -62,6 +62,7 @@ NEEDS = {
     "nessie gc apply 20260131T120000Z --dry-run --json": Needs(("nessie gc approve",)),
     "nessie gc apply": Needs(("nessie gc approve",)),
     "nessie gc show --kept --jsonl": Needs(("nessie gc approve", "nessie gc apply")),
+    "nessie reset 'db.*'": Needs(("nessie content delete db.orders",)),
     "nessie reset db.orders": Needs(("nessie content delete db.orders",)),
     "nessie resolve --proposed db.orders --current db.items -m 'nightly load'": Needs(
         (
@@ -79,6 +80,7 @@ NEEDS = {
     "nessie stash drop 2": Needs(("nessie content delete db.rates", "nessie stash") * 3),
     "nessie stash drop": Needs(("nessie content delete db.rates", "nessie stash")),
     "nessie stash pop": Needs(("nessie content delete db.rates", "nessie stash")),
+    "nessie stash push 'db.sales.*'": Needs(("nessie content delete db.sales.orders",)),
     "nessie stash push -m 'half of the rename'": Needs(("nessie content delete db.rates",)),
     "nessie stash show 1 --json": Needs(("nessie content delete db.rates", "nessie stash") * 2),
     "nessie stash show": Needs(("nessie content delete db.rates", "nessie stash")),

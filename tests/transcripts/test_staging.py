@@ -257,7 +257,7 @@ def half_staged(tmp_path_factory, made_once, server):
         (("put", "db.none", "--type", "namespace", "--property", "novalue"), 2, "--property novalue"),
         (("put", "db.none", "--type", "iceberg-view", "--metadata-location", "x", "--version-id", "one"), 2, "--version-id one"),
         (("put", "db.none", "--type", "udf", "--id", UUID), 2, "--id"),
-        (("put", "db.orders", "--type", "udf"), 2, "ICEBERG_TABLE"),
+        (("put", "db.orders", "--type", "udf"), 2, "of type iceberg-table, not udf"),
         (("put", "db..orders", "--type", "udf"), 2, "element is empty"),
         (("put", "db.x", "--type", "iceberg-table", "--metadata-location", "a", "--metadata-location", "b"), 2, "delta-table"),
         (("put", "db.x", "--type", "iceberg-table", "--metadata-location", "a", "--schema-id", "3000000000"), 2, "32 bits"),

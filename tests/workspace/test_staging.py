@@ -175,5 +175,5 @@ def test_a_key_cannot_be_changed_and_demanded_unmodified():
 def test_a_put_cannot_change_the_type():
     from nessie_cli.model import UDF
 
-    with pytest.raises(InvalidInput, match="ICEBERG_TABLE, not UDF"):
+    with pytest.raises(InvalidInput, match="of type iceberg-table, not udf"):
         put((), KEYS[0], UDF(), START.get)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nessie_cli.commitspec import CommitSpec
-from nessie_cli.model import ContentKey, Entry, KeyRange
-from nessie_cli.render.fields import type_label
+from nessie_cli.model import ContentKey, Entry, KeyRange, type_label
 from nessie_cli.repository.base import Repository
 
 _NAMESPACE = "namespace"

@@ -14,7 +14,7 @@ Kind = str | tuple[str, ...]
 
 FREE = ""
 _SHELLS = ("bash", "zsh", "fish")
-_TYPES = ("iceberg-table", "iceberg-view", "namespace", "delta-lake-table", "udf")
+_TYPES = ("iceberg-table", "iceberg-view", "namespace", "delta-table", "udf")
 _ORDERS = ("name", "-name", "time", "-time", "ahead", "-ahead", "behind", "-behind")
 
 KINDS: Mapping[str, Kind] = {
@@ -58,13 +58,17 @@ KINDS_OF_COMMANDS: Mapping[tuple[str, str], Kind] = {
     ("config unset", "KEY"): "setting",
     ("content delete", "A"): FREE,
     ("content put", "A"): FREE,
+    ("content rename", "A"): FREE,
     ("content rename", "NEW"): "key",
     ("content rename", "OLD"): "key",
     ("content replace", "A"): FREE,
+    ("content unmodified", "A"): FREE,
     ("gc mark", "WHICH"): ("listed", "referenced"),
     ("log", "P"): FREE,
     ("reflog", "REF"): "moved",
     ("reset", "KEY"): "staged",
+    ("restore", "A"): FREE,
+    ("stash push", "KEY"): "staged",
     ("tag", "KEY"): _ORDERS,
     ("tag", "NAME"): "tag",
     ("undo", "N"): "move",

@@ -8,14 +8,15 @@ from nessie_cli.cli.content.keys import KeysArgument
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.key_words import existing_keys
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
-from nessie_cli.model import ContentKey
-from nessie_cli.workspace.staging import StagedList, State, delete
+from nessie_cli.workspace.staging import StagedList, State, delete_all
 
 EXAMPLES = (
     "nessie content delete db.orders -m 'drop orders'",
     "nessie content delete db.orders db.items db",
+    "nessie content delete 'db.sales.*' --author Ada -m 'drop all of sales'",
 )
 
 
@@ -31,12 +32,10 @@ class Options(StagingOptions):
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the deletions."""
-    keys = tuple(map(ContentKey.parse, options.keys))
+    keys = existing_keys(app, options.keys, options.expected_hash)
 
     def change(staged: StagedList, state: State) -> StagedList:
-        for key in keys:
-            staged = delete(staged, key, state, afresh=bool(options.expected_hash))
-        return staged
+        return delete_all(staged, keys, state, afresh=bool(options.expected_hash))
 
     return stage(app, Step(change, keys, options.expected_hash), options)
 

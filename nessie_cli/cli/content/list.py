@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
 from nessie_cli.cli.content.fields import type_of
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.words import refuse_empty
-from nessie_cli.model import ContentKey, Entry, KeyRange, Reference
-from nessie_cli.render.fields import type_label
+from nessie_cli.model import ContentKey, Entry, KeyRange, Reference, type_label
 from nessie_cli.render.merges import summary
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.wire.record import NOT_JSON
@@ -20,6 +20,7 @@ from nessie_cli.wire.record import NOT_JSON
 EXAMPLES = (
     "nessie content list",
     "nessie content list db.sales --type iceberg-table",
+    "nessie content list 'db.*.orders'",
     "nessie content list --at main~10 --jsonl",
     "nessie content list --filter \"entry.name.startsWith('orders')\"",
 )
@@ -33,7 +34,7 @@ class Options:
 
     prefix: Annotated[
         str | None,
-        typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it."),
+        typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it, or those that match a glob such as 'db.*'."),
     ] = None
     type_: Annotated[str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")] = None
     filter_: Annotated[
@@ -59,10 +60,13 @@ def run(options: Options, app: Invocation) -> Entries:
     refuse_empty("nessie content list [PREFIX]", options.prefix, options.type_, options.filter_, options.at)
     repository = app.repository()
     type_name = type_of(options.type_) if options.type_ else None
-    keys = KeyRange(prefix=ContentKey.parse(options.prefix)) if options.prefix else KeyRange()
+    pattern = KeyPattern.parse(options.prefix) if options.prefix else None
+    keys = pattern.keys if pattern else KeyRange(prefix=ContentKey.parse(options.prefix) if options.prefix else None)
     effective = repository.resolve(app.revision(options.at))
     with_contents = app.output.is_json or app.options.verbose
     entries = repository.entries(effective.hash, keys, content=with_contents)
+    if pattern:
+        entries = (entry for entry in entries if pattern.matches(entry.key))
     if type_name:
         entries = (entry for entry in entries if entry.type == type_name)
     if options.filter_:

@@ -8,9 +8,9 @@ from nessie_cli.cli.content.keys import KeysArgument
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.key_words import existing_keys
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
-from nessie_cli.model import ContentKey
 from nessie_cli.workspace.staging import StagedList, State, unmodified
 
 EXAMPLES = (
@@ -28,7 +28,7 @@ class Options(StagingOptions):
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the checks."""
-    keys = tuple(map(ContentKey.parse, options.keys))
+    keys = existing_keys(app, options.keys, options.expected_hash)
 
     def change(staged: StagedList, state: State) -> StagedList:
         for key in keys:

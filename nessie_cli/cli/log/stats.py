@@ -17,9 +17,8 @@ from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.heard import progress_of
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitRange
-from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference
+from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
-from nessie_cli.render.fields import type_label
 from nessie_cli.render.spans import Column, Row
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted, human_size

@@ -6,8 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged
-from nessie_cli.render.fields import type_label
+from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
 from nessie_cli.render.spans import Span
 from nessie_cli.wire import shapes
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL, Record

@@ -1,6 +1,5 @@
 """`nessie reset`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,14 +8,12 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.key_words import staged_keys
 from nessie_cli.cli.submission import settle
-from nessie_cli.errors import ContentNotFound
-from nessie_cli.model import ContentKey
 from nessie_cli.workspace.staging import without
 
-EXAMPLES = ("nessie reset db.orders", "nessie reset")
+EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,26 +22,26 @@ class Options:
 
     keys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY...]", help="The keys. Default: the whole batch."),
+        typer.Argument(metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."),
     ] = None
 
 
 def run(options: Options, app: Invocation) -> Batch:
     """Removes the operations of the keys."""
-    wanted = list(map(ContentKey.parse, options.keys or ()))
     # What can fail comes first: a failed command removes nothing.
     reference = app.reference_name() if app.output.is_json else ""
     with app.batch_file().changing() as file:
         batch, done = settle(app, file)
         staged = batch.staged if batch else ()
-        _check(wanted, batch.keys if batch else ())
+        wanted = staged_keys(options.keys or (), batch.keys if batch else ())
         left = without(staged, wanted) if wanted else ()
         changed = replace(batch, staged=left, request_id=None) if batch else None
         file.write(changed)
     if done is not None:
         where = f"{done.reference.hash} on {done.reference.name}"
         app.output.note(f"the batch was committed already, as {where}")
-    taken = [item.key for item in staged if item not in left]
+    kept = set(map(id, left))
+    taken = [item.key for item in staged if id(item) not in kept]
     return Batch.of(changed if left else None, reference, taken)
 
 
@@ -53,10 +50,3 @@ def show(result: Batch, output: Output) -> None:
     taken = len(result.touched)
     left = len(result.operations)
     output.say(f"{taken} operation{'' if taken == 1 else 's'} taken out, {left} still staged")
-
-
-def _check(wanted: Sequence[ContentKey], known: Sequence[ContentKey]) -> None:
-    for key in wanted:
-        if key not in known:
-            near = did_you_mean(str(key), map(str, known))
-            raise ContentNotFound(f"nothing is staged for key '{key}'{near}", key)

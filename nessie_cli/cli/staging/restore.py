@@ -1,15 +1,18 @@
 """`nessie restore`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.key_words import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.submission import head_of_branch
@@ -20,6 +23,7 @@ from nessie_cli.workspace.staging import StagedList, State, effective, restore
 EXAMPLES = (
     "nessie restore db.orders --at main~3",
     "nessie restore db.orders db.items --at v1 -m 'back to v1'",
+    "nessie restore 'db.sales.*' --at v1",
     "nessie restore db.sales --recursive --at 'main*2 hours ago'",
 )
 
@@ -32,7 +36,7 @@ class Options(CommitOptions):
     back with a new content id.
     """
 
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys.")]
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys, or globs such as 'db.*'.")]
     at: Annotated[
         str,
         typer.Option("--at", "--source", "-s", metavar="REV", help="The revision to restore from."),
@@ -42,16 +46,15 @@ class Options(CommitOptions):
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the state that the keys had."""
-    named = list(map(ContentKey.parse, options.keys))
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
-    keys = tuple(_below(app, at, named) if options.recursive else named)
+    keys = tuple(_keys(app, options, at))
     known = repository.contents(at, keys)
 
     def change(staged: StagedList, state: State) -> StagedList:
         for key in keys:
             wanted = known.get(key)
-            if wanted is None and effective(staged, key, state) is None:
+            if wanted is None and state(key) is None and effective(staged, key, state) is None:
                 raise ContentNotFound(f"there is no content with key '{key}', neither now nor at {options.at}", key)
             if state(key) == wanted:
                 app.output.note(f"{key} is the same now as at {options.at}")
@@ -66,19 +69,39 @@ def show(result: Batch | Committed, output: Output) -> None:
     print_step(result, output)
 
 
-def _below(app: Invocation, at: str, named: list[ContentKey]) -> Iterator[ContentKey]:
-    """Yields the keys at or below the named ones whose state differs, each once.
+def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:
+    """The keys that the words name, each once.
 
-    Raises `ContentNotFound` if there are none on either side.
+    Of the keys that a glob matches, and of those below a key, only those with another state are named.
+    """
+    found: dict[ContentKey, None] = {}
+    for word in options.keys:
+        pattern = KeyPattern.parse(word)
+        key = ContentKey.parse(word)
+        if pattern is not None:
+            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, pattern.matches))
+        elif options.recursive:
+            found |= dict.fromkeys(_changed(app, at, word, KeyRange(prefix=key), lambda _: True))
+        else:
+            found[key] = None
+    return found
+
+
+def _changed(
+    app: Invocation,
+    at: str,
+    word: str,
+    below: KeyRange,
+    matches: Callable[[ContentKey], bool],
+) -> Iterator[ContentKey]:
+    """Yields the matching keys of a range that have another state on the branch, or in the batch.
+
+    Raises `ContentNotFound` if no key matches on either side.
     """
     repository = app.repository()
     head = head_of_branch(repository, app.reference_name())
-    seen = set()
-    for prefix in named:
-        below = KeyRange(prefix=prefix)
-        if not any(next(iter(repository.entries(side, below)), None) for side in (head, at)):
-            raise ContentNotFound(f"there is no content at or below '{prefix}', neither now nor then", prefix)
-        for entry in repository.diff(head, at, below):
-            if entry.key not in seen:
-                seen.add(entry.key)
-                yield entry.key
+    sides = (entry.key for side in (head, at) for entry in repository.entries(side, below))
+    staged = [item.key for item in staged_now(app) if below.prefix is None or item.key.starts_with(below.prefix)]
+    if not any(map(matches, chain(staged, sides))):
+        raise ContentNotFound(f"no key matches '{word}', neither now nor then", ContentKey.parse(word))
+    yield from filter(matches, chain((entry.key for entry in repository.diff(head, at, below)), staged))

@@ -8,18 +8,28 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.staging.key_words import staged_keys
 from nessie_cli.cli.staging.stashes import Stash
 from nessie_cli.cli.submission import NOTHING_STAGED, settle
 from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.staging import without
 from nessie_cli.workspace.stash import Stashed, StashFile
 
-EXAMPLES = ("nessie stash", "nessie stash push -m 'half of the rename'")
+EXAMPLES = (
+    "nessie stash",
+    "nessie stash push -m 'half of the rename'",
+    "nessie stash push 'db.sales.*'",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Put the staged batch aside; nothing is staged then."""
+    """Put the staged batch aside, or the operations of some keys."""
 
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."),
+    ] = None
     message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="A description for `nessie stash list`.")] = ""
 
 
@@ -35,13 +45,18 @@ def run(options: Options, app: Invocation) -> Stash:
                 where = f"{done.reference.hash[:12]} on {done.reference.name}"
                 what = f"; the batch was committed already, as {where}"
             raise InvalidInput(NOTHING_STAGED + what)
-        stashed = Stashed(replace(batch, request_id=None), options.message, name, app.now)
+        keys = staged_keys(options.keys or (), batch.keys)
+        left = without(batch.staged, keys) if keys else ()
+        kept = set(map(id, left))
+        aside = tuple(item for item in batch.staged if id(item) not in kept)
+        stashed = Stashed(replace(batch, staged=aside, request_id=None), options.message, name, app.now)
         StashFile(workspace).push(stashed)
-        file.write(None)
-    return Stash.of(0, stashed)
+        file.write(replace(batch, staged=left, request_id=None))
+    return Stash.of(0, stashed, len(left))
 
 
 def show(result: Stash, output: Output) -> None:
     """Prints how many keys were put aside."""
-    output.say(f"put aside: {result.keys} key{'' if result.keys == 1 else 's'}; nothing is staged")
+    left = f"{result.left} operation{'' if result.left == 1 else 's'} still staged" if result.left else "nothing is staged"
+    output.say(f"put aside: {result.keys} key{'' if result.keys == 1 else 's'}; {left}")
     output.note("`nessie stash pop` stages it again")

@@ -13,6 +13,7 @@ from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.submission import settle
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Count
 from nessie_cli.workspace.stash import Stashed, StashFile
 
@@ -32,11 +33,13 @@ class Stash(Result):
     message: str
     time: datetime
     batch: Batch
+    left: Annotated[int, NOT_JSON] = 0
+    """How many operations are still staged."""
 
     @classmethod
-    def of(cls, number: int, stashed: Stashed) -> "Stash":
+    def of(cls, number: int, stashed: Stashed, left: int = 0) -> "Stash":
         """Returns a stashed batch with its number."""
-        return cls(number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference))
+        return cls(number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference), left)
 
     @property
     def keys(self) -> int:

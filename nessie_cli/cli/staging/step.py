@@ -69,7 +69,7 @@ def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Commit
             return Batch.of(batch, branch, step.keys)
         if batch is None:
             names = ", ".join(map(str, step.keys))
-            raise InvalidInput(f"nothing to commit: this changes nothing for {names}")
+            raise InvalidInput(f"nothing to commit: this changes nothing for {names}" if names else "nothing to commit: this changes nothing")
         return Committed.of(submit_file(app, file, submission))
 
 
@@ -82,7 +82,7 @@ def print_step(result: Batch | Committed, output: Output) -> None:
     changes = changes_of(result.staged)
     print_changes(output, (change for change in changes if change.key in touched))
     if not touched & {change.key for change in changes}:
-        output.say("nothing to stage for ", ", ".join(sorted(touched)))
+        output.say(f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage")
     count = len(changes)
     output.note(f"{count} staged for {result.reference}; `nessie commit -m MSG` commits" if count else "nothing is staged")
 

@@ -1,0 +1,76 @@
+"""Globs of content keys: `db.*`.
+
+`*` stands for any characters and `?` for one. Both also match the dots between elements. A quoted
+element has no wildcards: `db."a*"` is one key.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from nessie_cli.errors import ContentNotFound
+from nessie_cli.model import ContentKey, KeyRange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_WILDCARDS = frozenset("*?")
+_BETWEEN = "\0"
+"""Joins elements where they are compared; no element has it."""
+
+
+class KeyPattern(NamedTuple):
+    """A glob of keys."""
+
+    text: str
+    glob: str
+    prefix: ContentKey | None
+    """The elements before the first one with a wildcard."""
+
+    @classmethod
+    def parse(cls, text: str) -> KeyPattern | None:
+        """Reads a glob; None for a key without wildcards. Raises `InvalidInput` for neither."""
+        elements = ContentKey.parse(text).elements
+        if not _WILDCARDS & set(text):
+            return None
+        # Where an element of the text begins with a quote, it is one element of the key.
+        quoted = [one.startswith('"') for one in re.findall(r'"(?:[^"]|"")*"|[^."]+', text)]
+        plain = [is_quoted or not _WILDCARDS & set(one) for one, is_quoted in zip(elements, quoted, strict=True)]
+        if all(plain):
+            return None
+        before = elements[: plain.index(False)]
+        globs = (_escaped(one) if is_plain else one.replace("[", "[[]") for one, is_plain in zip(elements, plain, strict=True))
+        return cls(text, _BETWEEN.join(globs), ContentKey(before) if before else None)
+
+    @property
+    def keys(self) -> KeyRange:
+        """The range of keys in which the glob can match."""
+        return KeyRange(prefix=self.prefix)
+
+    def matches(self, key: ContentKey) -> bool:
+        """Whether the glob matches a key."""
+        return fnmatchcase(_BETWEEN.join(key.elements), self.glob)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def named_keys(words: Sequence[str], candidates: Callable[[KeyPattern], Iterable[ContentKey]], kind: str = "key") -> list[ContentKey]:
+    """Returns the keys that words name, each once: a key itself, or the candidates that a glob matches.
+
+    Raises `ContentNotFound` if a glob matches none; `kind` is the noun in its message.
+    """
+    found: dict[ContentKey, None] = {}
+    for word in words:
+        pattern = KeyPattern.parse(word)
+        if pattern is None:
+            found[ContentKey.parse(word)] = None
+            continue
+        matching = [key for key in candidates(pattern) if pattern.matches(key)]
+        if not matching:
+            raise ContentNotFound(f"no {kind} matches '{word}'", ContentKey.parse(word))
+        found |= dict.fromkeys(matching)
+    return list(found)

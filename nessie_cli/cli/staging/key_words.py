@@ -1,0 +1,49 @@
+"""The keys that the words of a staging verb name: keys themselves, or globs of existing keys."""
+
+from collections.abc import Iterable, Sequence
+
+from nessie_cli.cli.app.key_patterns import KeyPattern, named_keys
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.cli.submission import head_of_branch
+from nessie_cli.errors import ContentNotFound
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace.staging import StagedList, proposed
+
+
+def staged_now(app: Invocation) -> StagedList:
+    """Returns the staged operations; none without a workspace."""
+    batch = app.batch_file().read() if app.store.workspace is not None else None
+    return batch.staged if batch else ()
+
+
+def existing_keys(app: Invocation, words: Sequence[str], expected_hash: str | None) -> tuple[ContentKey, ...]:
+    """Returns the keys that words name.
+
+    A glob names the keys that exist on the branch with the batch applied, or at the expected commit.
+    Raises `ContentNotFound` if there are none.
+    """
+
+    def existing(pattern: KeyPattern) -> Iterable[ContentKey]:
+        repository = app.repository()
+        head = app.revision(expected_hash) if expected_hash else head_of_branch(repository, app.reference_name())
+        found = {entry.key for entry in repository.entries(head, pattern.keys)}
+        for item in () if expected_hash else staged_now(app):
+            if proposed(item) is None:
+                found.discard(item.key)
+            else:
+                found.add(item.key)
+        return sorted(found)
+
+    where = expected_hash or app.reference_name()
+    return tuple(named_keys(words, existing, f"key of {where}"))
+
+
+def staged_keys(words: Sequence[str], staged: Sequence[ContentKey]) -> list[ContentKey]:
+    """Returns the staged keys that words name. Raises `ContentNotFound` if nothing is staged for one."""
+    found, known = named_keys(words, lambda _: staged, "staged key"), set(staged)
+    for key in found:
+        if key not in known:
+            near = did_you_mean(str(key), map(str, staged))
+            raise ContentNotFound(f"nothing is staged for key '{key}'{near}", key)
+    return found

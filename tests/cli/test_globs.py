@@ -1,0 +1,121 @@
+"""Globs of keys: `db.*` where keys are listed, deleted, restored, unstaged or put aside."""
+
+import pytest
+
+from nessie_cli.cli.app.key_patterns import KeyPattern
+from nessie_cli.model import ContentKey, Namespace, Put
+
+from .conftest import key, table
+
+
+@pytest.fixture
+def wide(catalog):
+    """A catalog with keys on two levels, one of them with a star in its name."""
+    puts = [Put(key("db.sales"), Namespace(elements=("db", "sales")))]
+    puts += [Put(ContentKey(("db", "sales", name)), table(name, 1)) for name in ("orders", "items", "a*")]
+    catalog.commit("main", "wide", *puts)
+    return catalog
+
+
+def staged(nessie) -> list[str]:
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    return [".".join(operation["key"]["elements"]) for operation in operations]
+
+
+@pytest.mark.parametrize(
+    ("glob", "matching", "others"),
+    [
+        ("db.*", ["db.a", "db.a.b", 'db."a.b"'], ["db", "dbx.a", "x.db.a"]),
+        ("*.orders", ["db.orders", "db.sales.orders"], ["orders", "db.orders.x"]),
+        ("db.?", ["db.a"], ["db.ab", "db"]),
+        ('db."a.b".*', ['db."a.b".c'], ["db.a.b.c"]),
+        ('db."*".?', ['db."*".c'], ["db.a.c"]),
+        ("db.[a]*", ["db.[a]", "db.[a].c"], ["db.a"]),
+    ],
+)
+def test_a_glob_matches_whole_keys_across_their_dots(glob, matching, others) -> None:
+    pattern = KeyPattern.parse(glob)
+    assert [text for text in [*matching, *others] if pattern.matches(ContentKey.parse(text))] == matching
+
+
+@pytest.mark.parametrize("text", ["db", "db.[a]", 'db."a*"', '"*?"'])
+def test_quoted_wildcards_and_brackets_make_no_glob(text) -> None:
+    assert KeyPattern.parse(text) is None
+
+
+def test_a_key_with_a_wildcard_is_printed_in_quotes_so_that_output_is_input(nessie, wide) -> None:
+    assert [row[0] for row in nessie("content", "list", "db.sales.*").rows] == ['db.sales."a*"', "db.sales.items", "db.sales.orders"]
+    assert (
+        nessie("content", "delete", 'db.sales."a*"', "db.orders").out
+        == 'delete     db.sales."a*"  iceberg-table\ndelete     db.orders  iceberg-table\n'
+    )
+
+
+def test_lists_what_matches_and_nothing_where_nothing_does(nessie, wide) -> None:
+    assert [row[0] for row in nessie("content", "list", "*.orders").rows] == ["db.orders", "db.sales.orders"]
+    assert [row[0] for row in nessie("content", "list", "*.orders", "--at", "v1").rows] == ["db.orders"]
+    assert nessie("content", "list", "x.*") == (0, "", "")
+
+
+def test_deletes_what_matches_with_the_batch_applied(nessie, wide) -> None:
+    nessie("content", "delete", "db.sales.items")
+    nessie("content", "put", "db.sales.new", "--type", "namespace")
+    assert nessie("content", "delete", "db.sales.?*").code == 0
+    assert sorted(staged(nessie)) == ["db.sales.a*", "db.sales.items", "db.sales.orders"]
+    assert nessie("content", "delete", "db.sales", "-m", "empty").code == 2
+    assert nessie("content", "delete", "db.sales").code == 0
+    assert nessie("commit", "-m", "all of sales").code == 0
+    assert nessie("content", "list", "db.sales.*").out == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["content", "delete", "x.*"], "no key of main matches 'x.*'"),
+        (["content", "unmodified", "x.*"], "no key of main matches 'x.*'"),
+        (["reset", "x.*"], "no staged key matches 'x.*'"),
+        (["stash", "push", "x.*"], "no staged key matches 'x.*'"),
+        (["restore", "x.*", "--at", "v1"], "no key matches 'x.*', neither now nor then"),
+    ],
+)
+def test_a_glob_that_matches_nothing_is_an_error(nessie, wide, argv, said) -> None:
+    nessie("content", "delete", "db.orders")
+    ran = nessie(*argv)
+    assert (ran.code, ran.out, said in ran.err) == (4, "", True)
+    assert staged(nessie) == ["db.orders"]
+
+
+def test_takes_what_matches_out_of_the_batch(nessie, wide) -> None:
+    nessie("content", "delete", "db.sales.*", "db.orders")
+    assert nessie("reset", "db.sales.*").out == "3 operations taken out, 1 still staged\n"
+    assert staged(nessie) == ["db.orders"]
+
+
+def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
+    nessie("content", "delete", "db.sales.*", "db.orders")
+    assert nessie("stash", "push", "db.sales.*", "-m", "sales").out == "put aside: 3 keys; 1 operation still staged\n"
+    assert staged(nessie) == ["db.orders"]
+    assert nessie("commit", "-m", "drop orders").code == 0
+    assert nessie("stash", "pop").code == 0
+    assert sorted(staged(nessie)) == ["db.sales.a*", "db.sales.items", "db.sales.orders"]
+
+
+def test_both_keys_of_a_rename_go_aside(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.sales")
+    nessie("content", "delete", "db.items")
+    assert nessie("stash", "push", "db.orders").out == "put aside: 2 keys; 1 operation still staged\n"
+    assert staged(nessie) == ["db.items"]
+
+
+def test_restores_what_matches_and_differs(nessie, wide) -> None:
+    assert nessie("restore", "db.s*", "--at", "v1").code == 0
+    assert sorted(staged(nessie)) == ["db.sales", "db.sales.a*", "db.sales.items", "db.sales.orders"]
+    assert nessie("reset").code == 0
+    assert nessie("restore", "db.o*", "--at", "v1").out == "nothing to stage\n"
+    assert nessie("restore", "db.o*", "--at", "v1", "-m", "nothing").code == 2
+
+
+def test_a_recursive_restore_takes_staged_changes_back(nessie, wide) -> None:
+    nessie("content", "delete", "db.sales.orders")
+    assert nessie("restore", "db.sales", "--recursive", "--at", "HEAD").code == 0
+    assert staged(nessie) == []
