@@ -290,14 +290,14 @@ class NessieCatalog(MetastoreCatalog):
             return there
         if isinstance(there, DeltaLakeTable):
             raise NoSuchIcebergTableError(f"{key} is a Delta Lake table, not an Iceberg table")
-        raise NoSuchTableError(f"Table does not exist: {key}{f' (it is an {type_label(there.type_name)})' if there else ''}")
+        raise NoSuchTableError(f"Table does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}")
 
     @staticmethod
     def _need_view(state: State, key: ContentKey) -> IcebergView:
         there = state.content(key)
         if isinstance(there, IcebergView):
             return there
-        raise NoSuchViewError(f"View does not exist: {key}{f' (it is an {type_label(there.type_name)})' if there else ''}")
+        raise NoSuchViewError(f"View does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}")
 
     def _check_free(self, state: State, key: ContentKey, *, view: bool = False) -> None:
         """Raise where something has this key, or where the namespace that has to hold it is missing."""
@@ -397,4 +397,4 @@ def _raise_existing(key: ContentKey, there: Content, *, view: bool) -> NoReturn:
         raise TableAlreadyExistsError(f"Table {key} already exists")
     if isinstance(there, IcebergView):
         raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"View {key} already exists")
-    raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"{key} already exists as an {type_label(there.type_name)}")
+    raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"{key} already exists with type {type_label(there.type_name)}")

@@ -21,7 +21,7 @@ def found(state: State, key: ContentKey) -> Namespace:
     content = state.content(key)
     if not isinstance(content, Namespace):
         raise NoSuchNamespaceError(
-            f"Namespace {key} does not exists" if content is None else f"{key} is no namespace but an {type_label(content.type_name)}"
+            f"Namespace {key} does not exists" if content is None else f"{key} is no namespace; its type is {type_label(content.type_name)}"
         )
     return content
 
@@ -43,11 +43,11 @@ def creation(state: State, key: ContentKey, properties: Properties) -> Change[No
     contents = state.contents([key, *above])
     if (there := contents.get(key)) is not None:
         raise NamespaceAlreadyExistsError(
-            f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} is an {type_label(there.type_name)}"
+            f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} exists with type {type_label(there.type_name)}"
         )
     for parent in above:
         if not isinstance(contents.get(parent), Namespace | None):
-            raise NoSuchNamespaceError(f"{parent} is no namespace but an {type_label(contents[parent].type_name)}")
+            raise NoSuchNamespaceError(f"{parent} is no namespace; its type is {type_label(contents[parent].type_name)}")
     missing = [Put(parent, Namespace(elements=parent.elements)) for parent in above if parent not in contents]
     with as_pyiceberg_says():
         content = Namespace(elements=key.elements, properties=transform_dict_value_to_str(properties))
