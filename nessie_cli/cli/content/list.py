@@ -81,7 +81,7 @@ def show(result: Entries, output: Output) -> None:
     if result.is_tree:
         output.out.print_lines(_tree(result.entries), paged=True)
     elif output.options.verbose:
-        rows = ([*_row(entry), summary(entry.content)] for entry in result.entries)
+        rows = ([*_row(entry), _summary(entry, output)] for entry in result.entries)
         output.out.print_table([*_COLUMNS, _CONTENT], rows, paged=True)
     else:
         output.out.print_table(_COLUMNS, map(_row, result.entries), paged=True)
@@ -89,6 +89,12 @@ def show(result: Entries, output: Output) -> None:
 
 def _row(entry: Entry) -> list[str]:
     return [str(entry.key), type_label(entry.type), entry.content_id]
+
+
+def _summary(entry: Entry, output: Output) -> str:
+    """The content in a few words; on a terminal without its type, which has a column of its own."""
+    text = summary(entry.content)
+    return text.removeprefix(type_label(entry.type)).lstrip() if output.out.is_terminal else text
 
 
 def _tree(entries: Iterable[Entry]) -> Iterator[Line]:

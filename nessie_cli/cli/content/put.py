@@ -15,7 +15,7 @@ from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
 from nessie_cli.iceberg.agreement import check_ids
-from nessie_cli.model import Content, ContentKey
+from nessie_cli.model import Content, ContentKey, Namespace
 from nessie_cli.workspace.staging import StagedList, State, effective, put, without
 
 EXAMPLES = (
@@ -54,7 +54,10 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         if options.existing and current is None:
             raise ContentNotFound(f"there is no content with key '{key}'", key)
         content = content_of(key, options, whole, current)
-        _check_id(content, current, key)
+        if current is None and content.id is not None and not options.id_:
+            app.output.note(f"key '{key}' is new: it gets an id of its own, not {content.id}")
+            content = _copy(content, key)
+        _check_id(content, current, key, "--id" if options.id_ else "--content: id")
         check_ids(key, content)
         return put(staged, key, content, state)
 
@@ -66,10 +69,17 @@ def show(result: Batch | Committed, output: Output) -> None:
     print_step(result, output)
 
 
-def _check_id(content: Content, current: Content | None, key: ContentKey) -> None:
+def _copy(content: Content, key: ContentKey) -> Content:
+    """The content of another key for a new one: without its id, and a namespace with the elements of the key."""
+    if isinstance(content, Namespace):
+        return Namespace(elements=key.elements, properties=content.properties)
+    return content.with_id(None)
+
+
+def _check_id(content: Content, current: Content | None, key: ContentKey, what: str) -> None:
     """Raises `InvalidInput` if a content names another id than the key has."""
     if content.id is None or (current is not None and current.id == content.id):
         return
     if current is None:
-        raise InvalidInput(f"--id {content.id}: key '{key}' is new, and the repository chooses the id of a new content")
-    raise InvalidInput(f"--id {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there")
+        raise InvalidInput(f"{what} {content.id}: key '{key}' is new, and the repository chooses the id of a new content")
+    raise InvalidInput(f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there")

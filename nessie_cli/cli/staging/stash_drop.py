@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash
+from nessie_cli.render.text import counted
 from nessie_cli.workspace.stash import StashFile
 
 EXAMPLES = ("nessie stash drop", "nessie stash drop 2")
@@ -25,4 +26,5 @@ def run(options: Options, app: Invocation) -> Stash:
 
 def show(result: Stash, output: Output) -> None:
     """Prints the message of the batch."""
-    output.say(f"forgotten: {result.message or f'batch of {result.keys} keys'}")
+    unnamed = f"batch of {counted(result.keys, 'key')}"
+    output.say(f"forgotten: {result.message or unnamed}")

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.resolutions import command_line
+from nessie_cli.cli.options import carried
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
@@ -68,8 +70,7 @@ def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Commit
         if submission is None:
             return Batch.of(batch, branch, step.keys)
         if batch is None:
-            names = ", ".join(map(str, step.keys))
-            raise InvalidInput(f"nothing to commit: this changes nothing for {names}" if names else "nothing to commit: this changes nothing")
+            raise _nothing_to_commit(step)
         return Committed.of(submit_file(app, file, submission))
 
 
@@ -84,7 +85,8 @@ def print_step(result: Batch | Committed, output: Output) -> None:
     if not touched & {change.key for change in changes}:
         output.say(f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage")
     count = len(changes)
-    output.note(f"{count} staged for {result.reference}; `nessie commit -m MSG` commits" if count else "nothing is staged")
+    commit = command_line(*carried(output.options), "commit", "-m", "MSG")
+    output.note(f"{count} staged for {result.reference}; `{commit}` commits" if count else "nothing is staged")
 
 
 def _place(app: Invocation, step: Step, branch: str) -> _Place:
@@ -136,6 +138,13 @@ def _without_unchanged(staged: StagedList, keys: Iterable[ContentKey]) -> Staged
 
 def _commit_directly(app: Invocation, step: Step, submission: Submission) -> Submitted:
     place = _place(app, step, submission.branch)
-    staged = step.change((), place.state)
+    staged = _without_unchanged(step.change((), place.state), step.keys)
+    if not staged:
+        raise _nothing_to_commit(step)
     batch = workspace.Batch(place.head, staged, new_request_id())
     return Submitted(submit(app, batch, submission), len(batch.keys))
+
+
+def _nothing_to_commit(step: Step) -> InvalidInput:
+    names = ", ".join(map(str, step.keys))
+    return InvalidInput(f"nothing to commit: this changes nothing{f' for {names}' if names else ''}")
