@@ -7,7 +7,7 @@ the fields: a field `last_change: CommitMeta` is the attribute `lastChange` in t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -60,8 +60,9 @@ class Record(Shape):
     def attributes(cls) -> Iterator[Attribute]:
         """Yields the attributes of the JSON object, in the order of the fields."""
         hints = _hints(cls)
-        for field in fields(cls):  # type: ignore[arg-type]
-            yield from _attributes(field.name, hints[field.name])
+        if is_dataclass(cls):
+            for field in fields(cls):
+                yield from _attributes(field.name, hints[field.name])
 
 
 def _hints(cls: type) -> dict[str, Any]:

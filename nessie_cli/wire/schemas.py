@@ -75,7 +75,7 @@ def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
     found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
     if kind.is_open:
         found["additionalProperties"] = True
-    found["properties"] = {one.name: schema_of(_present(one), refer) for one in attributes(kind)}
+    found["properties"] = {one.name: schema_of(_present(kind, one), refer) for one in attributes(kind)}
     found["required"] = [one.name for one in attributes(kind) if not one.optional]
     return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
 
@@ -95,10 +95,11 @@ def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
     return found
 
 
-def _present(attribute: Attribute) -> Any:
-    """The type of an attribute if it is there: null is left out if it may be missing."""
+def _present(kind: Any, attribute: Attribute) -> Any:
+    """The type of an attribute if it is there: a record leaves out null if it may be missing."""
     inner, _ = without_null(attribute.type)
-    return inner if attribute.optional and inner is not None else attribute.type
+    is_left_out = attribute.optional and hasattr(kind, "attributes")
+    return inner if is_left_out and inner is not None else attribute.type
 
 
 # -- components of the OpenAPI document ---------------------------------------------------------------

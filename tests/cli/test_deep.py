@@ -127,3 +127,40 @@ def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"pyiceberg", "pyarrow", "pydantic"} & set(ran.stderr.split())
     assert "column amount" in ran.stdout
+
+
+@pytest.fixture
+def widened(catalog, tmp_path):
+    """`db.t` on main with one column, on feature with two and more rows."""
+    location = metadata(tmp_path / "base.json", "id", rows=10)
+    catalog.commit("main", "new", Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=10)))
+    catalog.branch("feature")
+    found = catalog.repository.content("main", key("db.t"))
+    location = metadata(tmp_path / "wide.json", "id", "amount", rows=20)
+    catalog.commit("feature", "wide", Put(key("db.t"), IcebergTable(id=found.id, metadata_location=location, snapshot_id=20)))
+    return catalog
+
+
+@pytest.mark.parametrize("verb", ["merge", "transplant"])
+def test_a_dry_run_shows_rows_and_schema_of_each_changed_table(nessie, widened, verb) -> None:
+    head = widened.head("main")
+    ran = nessie(verb, "feature", "--dry-run", "--deep")
+    assert (ran.code, widened.head("main"), ran.err.startswith("dry run, no conflicts")) == (0, head, True)
+    rows = {tuple(row[:3]): row[3:] for row in ran.rows}
+    assert rows["M", "db.t", "rows"] == ["10", "20"]
+    assert rows["M", "db.t", "column amount"] == ["", "long"]
+    assert ran.out == nessie("diff", "main", "feature", "--deep").out
+
+
+@pytest.mark.parametrize("verb", ["merge", "transplant"])
+def test_the_document_of_a_deep_dry_run_has_the_entries_of_a_deep_diff(nessie, widened, verb) -> None:
+    found = nessie(verb, "feature", "--dry-run", "--deep", "--json").json
+    assert found["diffs"] == nessie("diff", "main", "feature", "--deep", "--json").json["diffs"]
+    assert [detail["key"] for detail in found["details"]] == [{"elements": ["db", "t"]}]
+    assert "diffs" not in nessie(verb, "feature", "--dry-run", "--json").json
+
+
+def test_deep_needs_a_dry_run(nessie, widened) -> None:
+    head = widened.head("main")
+    ran = nessie("merge", "feature", "--deep")
+    assert (ran.code, "--dry-run" in ran.err, widened.head("main")) == (2, True, head)

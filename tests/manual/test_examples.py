@@ -42,7 +42,9 @@ NEEDS = {
     "nessie audit": Needs(NO_NETWORK, code=1),
     "nessie branch -f feature main~2 --expected-hash 8f31c0de": Needs(hash="feature"),
     "nessie branch feature": Needs(("nessie branch -d feature",)),
-    "nessie cherry-pick feature~1 feature --theirs db.sales.orders": Needs(("nessie content put db.sales.orders --snapshot-id 99 -m theirs",)),
+    "nessie cherry-pick feature~4 feature~2..feature --theirs db.sales.orders": Needs(
+        ("nessie content put db.sales.orders --snapshot-id 99 -m theirs",)
+    ),
     "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run": Needs(("nessie content delete db.rates",)),
     "nessie commit -m 'nightly load'": Needs(("nessie content delete db.rates",)),
     "nessie config get author": Needs(("nessie config set author Ada",)),

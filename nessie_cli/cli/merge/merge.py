@@ -11,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merge.behaviors import merge_options, meta_of_merge, refuse_unchanged
 from nessie_cli.cli.merge.options import MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.once import once
 from nessie_cli.cli.words import refuse_empty
@@ -20,6 +20,7 @@ from nessie_cli.model import ContentKey, KeyRange
 EXAMPLES = (
     "nessie merge feature",
     "nessie merge feature --into main -m 'orders: new schema' --dry-run",
+    "nessie merge feature --dry-run --deep",
     "nessie merge feature --theirs db.sales.orders --ours db.sales.items",
     "nessie merge feature --resolve db.sales.orders=orders.json --expected-hash 8f31c0de",
 )
@@ -47,6 +48,7 @@ class Options(MergingOptions):
 def run(options: Options, app: Invocation) -> Merge:
     """Merges, or raises `MergeConflict` with every conflict."""
     refuse_empty("nessie merge FROM [--into REF] [--expected-hash H]", options.source, options.into, options.expected_hash)
+    refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
     branch = options.into or app.reference_name()
     repository, source = app.repository(), app.revision(options.source)
 
@@ -65,6 +67,8 @@ def run(options: Options, app: Invocation) -> Merge:
     hash_ = repository.resolve(source).hash
     with conflicts, once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id:
         outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
+    if options.deep:
+        return deep_outcome(app, outcome, wanted.behaviors, "merged", options.source)
     return Merge(outcome=outcome, verb="merged", source=options.source)
 
 

@@ -1,29 +1,58 @@
 """The result of merge and transplant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli import model
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.model import MergeResult
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.log.deep import deep_changes
+from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import KeyBehavior, MergeBehavior, MergeResult
 from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge
-from nessie_cli.wire.record import INLINE, NOT_JSON
+from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Result):
-    """What a merge or transplant did, or would do in a dry run."""
+    """What a merge or transplant did, or would do in a dry run.
+
+    `diffs` are the changes of the target, with the comparison of metadata files (`--deep`).
+    """
 
     outcome: Annotated[MergeResult, INLINE]
     verb: Annotated[str, NOT_JSON]
     """`merged` or `transplanted`."""
     source: Annotated[str, NOT_JSON]
     """What was merged, in words."""
+    diffs: Annotated[Sequence[DiffEntry] | None, OPTIONAL] = None
     changes: Annotated[Sequence[Change] | None, NOT_JSON] = None
-    """The changes of the target with the comparison of metadata files, if `--deep` requests it."""
+
+
+def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
+    """Raises `InvalidInput` for `--deep` without `--dry-run`."""
+    if deep and not dry_run:
+        raise InvalidInput("--deep shows what a merge would change, so it needs --dry-run. Hint: afterwards, `nessie show --deep` shows the same")
+
+
+def deep_outcome(app: Invocation, outcome: MergeResult, behaviors: Sequence[KeyBehavior], verb: str, source: str) -> Merge:
+    """Returns the result of a dry run with the comparison of metadata files."""
+    changes = list(deep_changes(_differences(outcome, behaviors), app))
+    return Merge(outcome=outcome, verb=verb, source=source, diffs=list(diff_entries(changes)), changes=changes)
+
+
+def _differences(outcome: MergeResult, behaviors: Sequence[KeyBehavior]) -> Iterator[model.DiffEntry]:
+    """Yields what changes on the target: to the content of the source, or to that of `--resolve`."""
+    resolved = {one.key: one.resolved for one in behaviors if one.resolved is not None}
+    for detail in outcome.details:
+        after = resolved.get(detail.key, detail.source)
+        if detail.behavior is not MergeBehavior.DROP and after != detail.target:
+            yield model.DiffEntry(detail.key, detail.target, after)
 
 
 def print_outcome(merge: Merge, output: Output) -> None:

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.merge.behaviors import merge_options, meta_of_transplant, refuse_unchanged
 from nessie_cli.cli.merge.options import MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.once import once
 from nessie_cli.cli.walks import commits_to_transplant
@@ -53,6 +53,7 @@ def run(options: Options, app: Invocation) -> Merge:
     """Transplants, or raises `MergeConflict` with every conflict."""
     usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
     refuse_empty(usage, *options.words, options.onto, options.source, options.expected_hash)
+    refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
     branch = options.onto or app.reference_name()
     repository = app.repository()
     if options.source:
@@ -70,7 +71,10 @@ def run(options: Options, app: Invocation) -> Merge:
     conflicts = conflicts_of_merge(app, branch, " ".join(options.words))
     with conflicts, once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id:
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
-    return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
+    source = counted(len(commits), "commit")
+    if options.deep:
+        return deep_outcome(app, outcome, wanted.behaviors, "transplanted", source)
+    return Merge(outcome=outcome, verb="transplanted", source=source)
 
 
 def show(result: Merge, output: Output) -> None:
