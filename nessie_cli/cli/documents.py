@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from nessie_cli.cli import gc_documents as gc
-from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.committed import Committed
-from nessie_cli.wire import documents as wire
 from nessie_cli.wire.shape import Shape
 
 # -- workspace --------------------------------------------------------------------------------------------------------------------------
@@ -39,12 +36,9 @@ class Answer(NamedTuple):
     record: Any = None
 
 
-_STAGED = Answer((Batch, Committed))
 _GC = Answer((gc.CollectorRun,))
 
 ANSWERS: Mapping[str, Answer] = {
-    "revert": _STAGED,
-    "resolve": Answer((Batch, Committed, wire.Merge)),
     "gc mark": _GC,
     "gc plan": _GC,
     "gc show": Answer(

@@ -23,7 +23,7 @@ def once(call: Invocation, *what: object, dry_run: bool = False) -> Iterator[str
     if dry_run or call.workspace is None or not url.startswith(("http://", "https://")):
         yield None
         return
-    from nessie_cli.cli.submission import new_request_id
+    from nessie_cli.cli.staging.submission import new_request_id
     from nessie_cli.workspace.requests import Requests
 
     requests, text = Requests(call.workspace), repr((url, *what))

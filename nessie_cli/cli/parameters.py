@@ -65,8 +65,8 @@ def global_parameters(*, hidden: bool) -> list[Any]:
 
 
 RUN_HOOKS = frozenset({
-    "content.delete", "content.put", "content.rename", "content.replace", "content.unmodified", "merge.merge", "merge.transplant",
-    "resolve", "revert", "staging.commit", "staging.restore",
+    "content.delete", "content.put", "content.rename", "content.replace", "content.unmodified", "merge.merge", "merge.resolve",
+    "merge.revert", "merge.transplant", "staging.commit", "staging.restore",
 })  # fmt: skip
 """The modules of commands that commit or merge, and therefore take `--no-verify`."""
 

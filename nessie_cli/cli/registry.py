@@ -179,7 +179,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CONTENT,
     ),
     "restore": CommandEntry("staging.restore", "", "Stage the earlier state of keys.", CONTENT),
-    "revert": CommandEntry("revert", "revert", "Commit the inverse of a commit; what has changed since is a conflict.", CONTENT),
+    "revert": CommandEntry("merge.revert", "", "Commit the inverse of a commit; keys that have changed since conflict.", CONTENT),
     "stash": CommandEntry(
         "",
         "",
@@ -194,7 +194,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "branch": CommandEntry("references.branch", "", "List, create, delete, rename or assign branches.", REFERENCES),
     "tag": CommandEntry("references.tag", "", "List, create, delete, rename or assign tags.", REFERENCES),
     "merge": CommandEntry("merge.merge", "", "Merge the changes of a branch into another, as one commit.", REFERENCES),
-    "resolve": CommandEntry("resolve", "resolve", "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
+    "resolve": CommandEntry("merge.resolve", "", "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
     "transplant": CommandEntry("merge.transplant", "", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "cherry-pick": CommandEntry("merge.transplant", "", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
     "blame": CommandEntry("log.blame", "", "Show for each key the commit that changed it last.", HISTORY),

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from nessie_cli import model
 from nessie_cli.wire import documents, shapes
 from nessie_cli.wire.encode import ENCODERS
-from nessie_cli.wire.facts import conflict_with_facts, error_with_facts
+from nessie_cli.wire.facts import error_with_facts
 from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
 
 INLINE = "inline"
@@ -44,7 +43,6 @@ SHAPES: Mapping[Any, Any] = {
 """The shape of each model type."""
 
 ENCODERS[documents.Error] = error_with_facts
-ENCODERS[documents.Conflict] = partial(conflict_with_facts, is_merge=True)
 
 
 class Record(Shape):

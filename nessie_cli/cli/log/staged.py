@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.submission import refuse_elsewhere
+from nessie_cli.cli.staging.submission import refuse_elsewhere
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import DiffEntry, Reference, Unchanged
 from nessie_cli.workspace.staging import effective

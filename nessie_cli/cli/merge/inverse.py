@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.log.changes import changes_in
-from nessie_cli.cli.submission import new_request_id
+from nessie_cli.cli.staging.submission import new_request_id
 from nessie_cli.commitspec import CommitRange
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
 from nessie_cli.model import Content, ContentKey

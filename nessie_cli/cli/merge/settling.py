@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from nessie_cli.cli.merge.decisions import Choice, Decisions
 from nessie_cli.cli.merge.resolver import decide_all
 from nessie_cli.cli.merge.staged import resolved
-from nessie_cli.cli.submission import head_of_branch
+from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.submission import refuse_elsewhere, settle
+from nessie_cli.cli.staging.submission import refuse_elsewhere, settle
 from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import HEAD, CommitSpec
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound

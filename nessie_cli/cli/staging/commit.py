@@ -14,7 +14,7 @@ from nessie_cli.cli.once import once
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.editor import message_from_editor
-from nessie_cli.cli.submission import (
+from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
     Submission,
     Submitted,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.submission import Submitted
+from nessie_cli.cli.staging.submission import Submitted
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.record import INLINE, NOT_JSON

@@ -10,7 +10,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.key_words import staged_keys
-from nessie_cli.cli.submission import settle
+from nessie_cli.cli.staging.submission import settle
 from nessie_cli.workspace.staging import without
 
 EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")

@@ -15,7 +15,7 @@ from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.key_words import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
-from nessie_cli.cli.submission import head_of_branch
+from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.workspace.staging import StagedList, State, effective, restore

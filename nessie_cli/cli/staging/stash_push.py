@@ -10,7 +10,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.key_words import staged_keys
 from nessie_cli.cli.staging.stashes import Stash
-from nessie_cli.cli.submission import NOTHING_STAGED, settle
+from nessie_cli.cli.staging.submission import NOTHING_STAGED, settle
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.staging import without
 from nessie_cli.workspace.stash import Stashed, StashFile

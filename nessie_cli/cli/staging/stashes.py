@@ -11,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.submission import settle
+from nessie_cli.cli.staging.submission import settle
 from nessie_cli.errors import InvalidInput
 from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Count

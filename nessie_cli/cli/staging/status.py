@@ -10,7 +10,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
-from nessie_cli.cli.submission import Submission, commit_there, is_for, settle, submit
+from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, settle, submit
 from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines

@@ -14,7 +14,7 @@ from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.options import CommitOptions
-from nessie_cli.cli.submission import (
+from nessie_cli.cli.staging.submission import (
     Submission,
     Submitted,
     head_of_branch,

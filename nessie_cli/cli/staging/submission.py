@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.batch_resolutions import BatchResolutions, batch_resolver
 from nessie_cli.cli.errors.resolutions import command_line, resolving
+from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, CommitResult, Conflict, ConflictType, Content, Put, ReferenceType
 from nessie_cli.workspace.folder import absolute_store

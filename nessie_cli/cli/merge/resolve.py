@@ -1,0 +1,217 @@
+"""`nessie resolve`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merge.behaviors import contents_of_files, merge_options, meta_of_merge, meta_of_transplant
+from nessie_cli.cli.merge.commits import commits_to_transplant
+from nessie_cli.cli.merge.decisions import Decisions
+from nessie_cli.cli.merge.inverse import batch_of, reverted
+from nessie_cli.cli.merge.options import Behavior, DecisionOptions
+from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.resolutions import conflicts_of_merge
+from nessie_cli.cli.merge.settling import settle_batch, settle_merge
+from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
+from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.submission import (
+    NOTHING_STAGED,
+    Submission,
+    Submitted,
+    head_of_branch,
+    refuse_elsewhere,
+    settle,
+    submit,
+    submit_file,
+)
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import CommitMeta, CommitResult, MergeResult
+from nessie_cli.render.text import counted
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.workspace import batch as workspace
+from nessie_cli.workspace.staging import StagedList
+
+EXAMPLES = (
+    "nessie resolve",
+    "nessie resolve merge feature --into main",
+    "nessie resolve transplant main..feature --onto main",
+    "nessie resolve revert main~1 -m 'take the load back'",
+    "nessie resolve --proposed db.orders --current db.items -m 'nightly load'",
+)
+USAGE = "nessie resolve [merge FROM | transplant REV|RANGE... | revert REV|RANGE]"
+_TRANSPLANT = ("transplant", "cherry-pick")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(DecisionOptions):
+    """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
+
+    On a terminal, the command shows each conflict that no option decides, and asks. --ours and --theirs
+    decide about a merge, transplant or revert, --current and --proposed about the batch. In the end the
+    merge is done, and the batch is committed if -m gives a message. As long as a conflict of a merge is
+    skipped, nothing is written.
+    """
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[merge FROM | transplant REV|RANGE... | revert REV|RANGE]",
+            help="What is in conflict. Default: the staged batch.",
+        ),
+    ] = None
+    current: Annotated[
+        list[str] | None,
+        typer.Option("--current", metavar="KEY", help="Keep the current state of this key, and drop the staged change."),
+    ] = None
+    proposed: Annotated[
+        list[str] | None,
+        typer.Option("--proposed", metavar="KEY", help="Keep the staged change of this key."),
+    ] = None
+    into: Annotated[
+        str | None,
+        typer.Option("--into", "--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."),
+    ] = None
+    unrelated: Annotated[
+        bool,
+        typer.Option("--unrelated", help="Merge even if the histories share no commit."),
+    ] = False
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", metavar="REF", help="As for transplant.", hidden=True),
+    ] = None
+
+    @property
+    def decides_about_a_merge(self) -> bool:
+        """Whether an option is given that only a merge or transplant has."""
+        others = (self.into, self.follow_renames, self.expected_hash, self.unrelated, self.source)
+        return any(others) or self.behavior is not Behavior.NORMAL
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
+    """Resolves the conflicts. Raises them if one is skipped, or if no decision resolves it."""
+    words = options.words or []
+    refuse_empty(USAGE, *words, options.into, options.expected_hash)
+    verb, *what = words or [""]
+    if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
+        raise InvalidInput("--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM` and `nessie resolve transplant REV`")
+    if verb and (options.current or options.proposed):
+        raise InvalidInput(f"--current and --proposed belong to the batch; for a {verb} they are --ours and --theirs")
+    if not verb:
+        return _resolve_batch(options, app)
+    if verb in _TRANSPLANT and what:
+        return _resolve_transplant(options, app, what)
+    if verb == "merge" and len(what) == 1:
+        return _resolve_merge(options, app, what[0])
+    if verb == "revert" and len(what) == 1:
+        return _resolve_revert(options, app, what[0])
+    raise InvalidInput(f"{' '.join(words)!r} is not understood: {USAGE}")
+
+
+def show(result: Batch | Committed | Merge, output: Output) -> None:
+    """Prints the merge, the commit, or what is still staged."""
+    if isinstance(result, Merge):
+        print_outcome(result, output)
+    elif isinstance(result, Committed):
+        print_committed(result, output)
+    else:
+        print_changes(output, changes_of(result.staged))
+        output.note("`nessie commit -m MSG` commits" if result.staged else "nothing is left to commit")
+
+
+def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
+    branch = options.into or app.reference_name()
+    repository, revision = app.repository(), app.revision(source)
+
+    def merge(wanted: MergeOptions) -> MergeResult:
+        with conflicts_of_merge(app, branch, source):
+            return repository.merge(branch, revision, wanted)
+
+    meta = meta_of_merge(app, options.message, source, branch)
+    wanted = replace(merge_options(app, branch, _without_decisions(options), meta), unrelated=options.unrelated)
+    outcome = settle_merge(app, merge, wanted, _decisions(options, OF_MERGE))
+    return Merge(outcome=outcome, verb="merged", source=source)
+
+
+def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:
+    branch = options.into or app.reference_name()
+    repository, commits = app.repository(), commits_to_transplant(app, words)
+
+    def transplant(wanted: MergeOptions) -> MergeResult:
+        with conflicts_of_merge(app, branch, " ".join(words)):
+            return repository.transplant(branch, commits, wanted)
+
+    meta = meta_of_transplant(app, options.message, commits)
+    wanted = replace(merge_options(app, branch, _without_decisions(options), meta), any_order=True)
+    outcome = settle_merge(app, transplant, wanted, _decisions(options, OF_MERGE))
+    return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
+
+
+def _resolve_revert(options: Options, app: Invocation, words: str) -> Committed:
+    repository, branch = app.repository(), app.reference_name()
+    head = head_of_branch(repository, branch)
+    what = reverted(app, words)
+    batch = batch_of(repository, what, head)
+
+    def commit(staged: StagedList, submission: Submission) -> CommitResult:
+        with conflicts_of_merge(app, branch):
+            return submit(app, workspace.Batch(batch.begun_at, staged, batch.request_id), submission)
+
+    trial = Submission(branch, CommitMeta(""), dry_run=True)
+    staged = settle_batch(app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT))
+    if not staged:
+        raise InvalidInput("nothing is left to revert: every key keeps its current state")
+    result = commit(staged, Submission(branch, meta_of(app, _message(options) or what.message)))
+    return Committed.of(Submitted(result, len({item.key for item in staged})))
+
+
+def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
+    branch, message = app.reference_name(), _message(options)
+    decisions = _batch_decisions(options, app)
+    trial = Submission(branch, CommitMeta(""), dry_run=True)
+    with app.batch_file().changing() as file:
+        batch, _ = settle(app, file)
+        if batch is None:
+            raise InvalidInput(NOTHING_STAGED)
+        refuse_elsewhere(app, batch, branch)
+        begun_at = batch.begun_at
+        staged = settle_batch(app, batch.staged, branch, lambda some: submit(app, workspace.Batch(begun_at, some), trial), decisions)
+        left = replace(batch, staged=staged, request_id=None) if staged else None
+        file.write(left)
+        if message is None or not staged:
+            return Batch.of(left, branch)
+        return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))
+
+
+def _without_decisions(options: Options) -> DecisionOptions:
+    """The options of the merge itself: the decisions apply to keys in conflict only."""
+    return DecisionOptions(
+        message=options.message,
+        behavior=options.behavior,
+        follow_renames=options.follow_renames,
+        expected_hash=options.expected_hash,
+    )
+
+
+def _decisions(options: Options, sides: Sides) -> Decisions:
+    return Decisions(sides, options.ours or (), options.theirs or (), contents_of_files(options.resolve))
+
+
+def _batch_decisions(options: Options, app: Invocation) -> Decisions:
+    """The decisions about the batch, for which --ours and --theirs are old names."""
+    for old, new, keys in (("--ours", "--current", options.ours), ("--theirs", "--proposed", options.theirs)):
+        if keys:
+            app.output.note(f"warning: for a batch {old} is called {new}")
+    current = [*(options.current or ()), *(options.ours or ())]
+    proposed = [*(options.proposed or ()), *(options.theirs or ())]
+    return Decisions(OF_BATCH, current, proposed, contents_of_files(options.resolve))
+
+
+def _message(options: Options) -> str | None:
+    return message_of([options.message] if options.message is not None else None, None)

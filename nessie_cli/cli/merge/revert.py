@@ -1,0 +1,107 @@
+"""`nessie revert`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.merge.inverse import batch_of, reverted
+from nessie_cli.cli.merge.options import SideOptions
+from nessie_cli.cli.merge.resolutions import conflicts_of_merge
+from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.submission import Submission, Submitted, head_of_branch, refuse_elsewhere, settle, submit
+from nessie_cli.cli.words import refuse_empty
+from nessie_cli.commitspec import CommitSpec
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey
+from nessie_cli.workspace import batch as workspace
+
+EXAMPLES = (
+    "nessie revert main",
+    "nessie revert 8f31c0de -m 'take the wrong load back'",
+    "nessie revert main~2 --no-commit",
+    "nessie revert main~3..main -m 'back to before the load'",
+    "nessie revert 8f31c0de --ours db.sales.orders --dry-run",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(SideOptions):
+    """Commit the inverse of a commit; keys that have changed since conflict.
+
+    One commit reverts A..B, all or nothing. Ours is the current state of a key, theirs the state before
+    the reverted commit. What is staged stays staged and is not committed. `nessie resolve revert REV`
+    resolves conflicts one by one.
+    """
+
+    revision: Annotated[
+        str,
+        typer.Argument(metavar="REV|RANGE", help="The commit or range to revert; a merge with all that it merged."),
+    ]
+    message: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--message", metavar="MSG", help="The commit message; repeat for paragraphs."),
+    ] = None
+    no_commit: Annotated[bool, typer.Option("--no-commit", "-n", help="Only stage the inverse.")] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would happen, and write nothing."),
+    ] = False
+
+
+def run(options: Options, app: Invocation) -> Batch | Committed:
+    """Reverts, or raises `ReferenceConflict` with every conflict."""
+    refuse_empty("nessie revert REV|RANGE", options.revision)
+    repository, branch = app.repository(), app.reference_name()
+    head = head_of_branch(repository, branch)
+    what = reverted(app, options.revision)
+    _refuse_parent(app, options.message, what.last)
+    ours, theirs = (tuple(map(ContentKey.parse, keys or ())) for keys in (options.ours, options.theirs))
+    batch = batch_of(repository, what, head, ours, theirs)
+    if options.no_commit:
+        return _stage(app, batch, branch)
+    meta = meta_of(app, message_of(options.message, None) or what.message)
+    with conflicts_of_merge(app, branch):
+        result = submit(app, batch, Submission(branch, meta, dry_run=options.dry_run))
+    return Committed.of(Submitted(result, len(batch.keys)))
+
+
+def show(result: Batch | Committed, output: Output) -> None:
+    """Prints the commit, or the staged changes."""
+    if isinstance(result, Committed):
+        print_committed(result, output)
+        return
+    touched = {str(key) for key in result.touched}
+    print_changes(output, (change for change in changes_of(result.staged) if change.key in touched))
+    output.note(f"staged for {result.reference}; `nessie commit -m MSG` commits")
+
+
+def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> None:
+    """Raises `InvalidInput` for git's `-m 1`, which names a parent of a merge."""
+    if not message or not message[0].isdecimal():
+        return
+    if len(app.repository().commit_at(CommitSpec(None, commit)).meta.parents) > 1:
+        raise InvalidInput(f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word")
+
+
+def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
+    """Adds the inverse to the staged batch. Raises `InvalidInput` if one of its keys is staged already."""
+    with app.batch_file().changing() as file:
+        before, _ = settle(app, file)
+        if before is not None:
+            refuse_elsewhere(app, before, branch)
+        taken = [str(key) for key in inverse.keys if before and key in before.keys]
+        if taken:
+            raise InvalidInput(f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
+        after = workspace.Batch(
+            before.begun_at if before else inverse.begun_at,
+            (*(before.staged if before else ()), *inverse.staged),
+            branch=branch,
+            store=app.store.name(),
+        )
+        file.write(after)
+    return Batch.of(after, branch, inverse.keys)
