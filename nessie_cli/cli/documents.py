@@ -6,7 +6,6 @@ Nothing loads this at run time. A new command gets a line in `ANSWERS`; tests ho
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from nessie_cli.cli import gc_documents as gc
 from nessie_cli.wire.shape import Shape
 
 # -- workspace --------------------------------------------------------------------------------------------------------------------------
@@ -36,17 +35,7 @@ class Answer(NamedTuple):
     record: Any = None
 
 
-_GC = Answer((gc.CollectorRun,))
-
 ANSWERS: Mapping[str, Answer] = {
-    "gc mark": _GC,
-    "gc plan": _GC,
-    "gc show": Answer(
-        (gc.ShownCollectorRun, gc.CollectorCandidates, gc.KeptCandidates), (gc.ShownCollectorRun, gc.CollectorCandidate, gc.KeptCandidate)
-    ),
-    "gc approve": _GC,
-    "gc apply": Answer((gc.CollectorRun, gc.CollectorRehearsal)),
-    "gc list": Answer((gc.CollectorRuns,), gc.CollectorRun),
     "help": Answer((Text,)),
     "completion": Answer((Script,)),
 }

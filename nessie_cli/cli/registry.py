@@ -101,27 +101,12 @@ STASH_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 GC_COMMANDS: Mapping[str, CommandEntry] = {
-    "mark": CommandEntry("gc_mark", "gc_mark", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
-    "plan": CommandEntry(
-        "gc_plan",
-        "gc_plan",
-        "List the files below the locations of all tables, and find those to be deleted: neither live nor too young.",
-        COLLECTING,
-    ),
-    "show": CommandEntry(
-        "gc_show",
-        "gc_show",
-        "Show a run: its settings, what was found, how much is to be deleted below which location, and what could not be read.",
-        READING,
-    ),
-    "approve": CommandEntry("gc_approve", "gc_approve", "Say that the candidates of a run may be deleted.", COLLECTING),
-    "apply": CommandEntry(
-        "gc_apply",
-        "gc_apply",
-        "Delete the approved files of a run, after marking once more: what has become live since then stays.",
-        COLLECTING,
-    ),
-    "list": CommandEntry("gc_list", "gc_list", "List the runs, the newest first: how far each is, and what was found.", READING),
+    "mark": CommandEntry("gc.mark", "", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
+    "plan": CommandEntry("gc.plan", "", "Find the candidates of a run: files that are neither live nor within the grace period.", COLLECTING),
+    "show": CommandEntry("gc.show", "", "Show a run: its settings, counts, candidates by location, and unreadable contents.", READING),
+    "approve": CommandEntry("gc.approve", "", "Approve the deletion of the candidates of a run.", COLLECTING),
+    "apply": CommandEntry("gc.apply", "", "Mark again, and delete the approved files of a run that are still unreachable.", COLLECTING),
+    "list": CommandEntry("gc.list", "", "List the runs, newest first: state, time and counts.", READING),
 }
 
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
@@ -212,7 +197,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "gc": CommandEntry(
         "",
         "",
-        "Find the table files that no live commit can reach, and delete them once they are approved.",
+        "Find the table files that no live commit can reach, and delete them after approval.",
         CARE,
         GC_COMMANDS,
         examples=("nessie gc mark --default-cutoff P30D", "nessie gc plan --warehouse s3://lake/warehouse", "nessie gc list"),

@@ -19,10 +19,17 @@ FORMER_METADATA = 1
 """The metadata file of the table as it was created: what is staged names a newer one."""
 
 
-@pytest.mark.parametrize("options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"], ["--snapshots", "some"]])
+@pytest.mark.parametrize("options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"]])
 def test_no_run_is_begun_that_cannot_go_on(nessie, catalog, options) -> None:
     ran = nessie("gc", "mark", *options)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), ran
+    assert nessie("gc", "list") == (0, "", "")
+
+
+def test_an_unknown_value_of_snapshots_is_told_with_the_known_ones(nessie, catalog) -> None:
+    ran = nessie("gc", "mark", "--snapshots", "some")
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert "'some' is not one of 'listed', 'referenced'" in ran.err
     assert nessie("gc", "list") == (0, "", "")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.cli.collecting import next_step
+from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.errors import DamagedObject, InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc import applying
 from nessie_cli.gc.applying import APPLICABLE, Revived, approve
@@ -86,7 +86,7 @@ def test_a_store_that_fails_before_the_first_deletion_loses_nothing(heap):
         heap.apply(run)
     assert all(there(heap.garbage))
     assert heap.runs.open().info.error == "the store is away"
-    assert next_step(heap.runs.open()) == f"nessie gc apply {run.id}"
+    assert CollectorRun.of(heap.runs.open()).next_step == f"nessie gc apply {run.id}"
     heap.away = None
     heap.apply(run)
     assert there(heap.garbage) == [False] * 5

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pytest
 
-from nessie_cli.cli.collecting import next_step
+from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.gc import phases
 from nessie_cli.gc.applying import approve, need_approval
@@ -141,7 +141,7 @@ def test_an_error_is_kept_and_gone_on_from(tmp_path):
         phases.mark(run, fails, clock)
     found = heap.runs.open()
     assert (found.info.state, found.info.error) == (State.FAILED, "the store is away")
-    assert next_step(found) == f"nessie gc mark --resume {found.id}"
+    assert CollectorRun.of(found).next_step == f"nessie gc mark --resume {found.id}"
     with found.changing():
         with pytest.raises(InvalidInput, match="has not been marked yet"):
             phases.plan(found, dict, heap.settings, clock)

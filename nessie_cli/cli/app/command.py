@@ -52,6 +52,8 @@ def execute(options: Any, app: Invocation) -> None:
     if result is None:
         return
     print_result(result, module.show, app.output)
+    for note in result.notes:
+        app.output.note(note)
     if result.failures:
         from nessie_cli.cli.errors.report import partly_done
 

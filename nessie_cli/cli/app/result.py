@@ -30,6 +30,11 @@ class Result(Record):
         """The parts of the work that failed: printed on stderr after the result, exit code 8."""
         return ()
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Remarks that are printed on stderr after the result, unless `--quiet` is set."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Listing(Result):

@@ -1,0 +1,1 @@
+"""The commands of `nessie gc`, the garbage collection of table files."""

@@ -1,0 +1,76 @@
+"""`nessie gc apply`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import EngineOption
+from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.cli.gc.worker import Worker
+from nessie_cli.cli.heard import heard
+from nessie_cli.gc.applying import apply
+from nessie_cli.gc.run import State
+from nessie_cli.render.text import counted, human_size
+from nessie_cli.wire.shapes import Count
+
+EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RunOptions):
+    """Mark again, and delete the approved files of a run that are still unreachable.
+
+    Files are kept if they have become live, have changed, belong to a content that cannot be read
+    now, or are outside of the allowed locations. The store is verified first; exits with 7 if it is
+    damaged. The references are checked before each batch; exits with 5 if a candidate has become
+    live meanwhile. If interrupted, run the same command again to resume. Exits with 8 if some files
+    could not be deleted.
+    """
+
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Mark again and show what would be deleted, but delete nothing."),
+    ] = False
+    engine: EngineOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorRehearsal(CollectorRun):
+    """A dry run: how many candidates would have each outcome, and `deletedBytes`."""
+
+    would_be: Mapping[str, Annotated[int, Count]]
+
+
+def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
+    """Deletes the approved files, or counts them in a dry run."""
+    run = options.run(app)
+    with run.changing(), heard(app, "marking again") as progress:
+        if run.info.state is State.APPLIED and not options.dry_run:
+            app.output.note(f"run {run.id} has been applied already")
+            return finished(run)
+        worker = Worker(app, run, options.engine, progress)
+        found = apply(
+            run,
+            worker,
+            worker.properties,
+            clock,
+            lambda done, total: progress("deleting", done, total),
+            dry_run=options.dry_run,
+        )
+    return CollectorRehearsal.of(run, would_be=found.counts) if options.dry_run else finished(run)
+
+
+def show(result: CollectorRun | CollectorRehearsal, output: Output) -> None:
+    """Prints what was deleted, or would be."""
+    if not isinstance(result, CollectorRehearsal):
+        show_summary(result, output)
+        return
+    counts = result.would_be
+    kept = sum(count for name, count in counts.items() if name not in ("deleted", "deletedBytes"))
+    deleted = f"{counted(counts['deleted'], 'file')} would be deleted ({human_size(counts['deletedBytes'])})"
+    output.say(f"run {result.run}: {deleted}, {kept:,} would be kept")

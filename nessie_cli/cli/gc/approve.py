@@ -1,0 +1,41 @@
+"""`nessie gc approve`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.gc.applying import approve
+
+EXAMPLES = ("nessie gc approve", "nessie gc approve 20260131T120000Z --by ann@example.org --digest 5f1c09ab")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RunOptions):
+    """Approve the deletion of the candidates of a run.
+
+    The approval is valid for exactly these candidates. A new plan has to be approved again.
+    """
+
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="NAME", help="The name of the approver. Default: NESSIE_AUTHOR, or the user."),
+    ] = None
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", metavar="DIGEST", help="Fail unless the candidate list has this digest (printed by `gc show`)."),
+    ] = None
+
+
+def run(options: Options, app: Invocation) -> CollectorRun:
+    """Approves the candidates."""
+    run = options.run(app)
+    with run.changing():
+        approve(run, options.by or app.who(), clock(), options.digest)
+    return finished(run)
+
+
+show = show_summary

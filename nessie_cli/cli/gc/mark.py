@@ -1,0 +1,129 @@
+"""`nessie gc mark`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import EngineOption, chosen
+from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.runs import FolderOptions
+from nessie_cli.cli.gc.worker import Worker, need_packages
+from nessie_cli.cli.heard import heard
+from nessie_cli.commitspec import parse_time
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc import phases
+from nessie_cli.gc.policies import policies, repository_defaults
+from nessie_cli.gc.run import Run, Settings
+from nessie_cli.iceberg.filesystems import properties_of
+
+EXAMPLES = (
+    "nessie gc mark --default-cutoff P30D",
+    "nessie gc mark --cutoff 'main=P90D' --cutoff 'dev/.*=10' --default-cutoff NONE",
+    "nessie gc mark --resume 20260131T120000Z",
+)
+
+
+class Snapshots(StrEnum):
+    """The values of `--snapshots`."""
+
+    LISTED = "listed"
+    REFERENCED = "referenced"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FolderOptions):
+    """Begin a run: find every table file that a live commit can reach.
+
+    The HEAD of each reference is always live, and so is each commit that `nessie undo` can restore
+    (setting reflog-expiry, 90 days). Retention policies say how much of the history before them is
+    live. The contents that are staged or stashed in this workspace are live as well. Nothing is
+    deleted. Exits with 8 if a content could not be read; its files are kept.
+    """
+
+    cutoffs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cutoff",
+            metavar="PATTERN=POLICY",
+            help="Retention policy for references whose full names match a regular expression. Repeatable; the first match applies.",
+        ),
+    ] = None
+    default_cutoff: Annotated[
+        str | None,
+        typer.Option(
+            "--default-cutoff",
+            metavar="POLICY",
+            help="Retention policy for all other references: NONE (keep everything), a number of commits, "
+            "a duration (P30D, 12h) or an instant. Default: the repository's own configuration, or NONE.",
+        ),
+    ] = None
+    reference_time: Annotated[
+        str | None,
+        typer.Option("--reference-time", metavar="TIME", help="The time from which durations count back. Default: now."),
+    ] = None
+    snapshots: Annotated[
+        Snapshots,
+        typer.Option("--snapshots", help="Keep all snapshots that the metadata of a live table lists, or only the referenced one."),
+    ] = Snapshots.LISTED
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            "--catalog",
+            metavar="NAME",
+            help="The catalog of PyIceberg's configuration with the properties of the file systems (endpoints, credentials).",
+        ),
+    ] = None
+    engine: EngineOption = None
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Resume an interrupted run."),
+    ] = None
+
+
+def run(options: Options, app: Invocation) -> CollectorRun:
+    """Marks a new run, or resumes one."""
+    run = _resumed(options, app) if options.resume is not None else _new(options, app)
+    with run.changing(), heard(app, "marking") as progress:
+        phases.mark(run, Worker(app, run, options.engine, progress).mark, clock)
+    return finished(run)
+
+
+show = show_summary
+
+
+def _resumed(options: Options, app: Invocation) -> Run:
+    settings = (options.cutoffs, options.default_cutoff, options.reference_time, options.catalog)
+    if options.snapshots is not Snapshots.LISTED or any(one is not None for one in settings):
+        raise InvalidInput("--resume keeps the settings of the run. Hint: omit --cutoff and the other settings, or begin a new run")
+    return options.runs(app).open(options.resume)
+
+
+def _new(options: Options, app: Invocation) -> Run:
+    """A new run. It is created only if all settings are valid and all packages are installed."""
+    engine = chosen(options.engine)
+    repository = app.repository()
+    defaults = repository_defaults(repository.config())
+    cutoffs = defaults.cutoffs if options.cutoffs is None else tuple(map(_cutoff, options.cutoffs))
+    settings = Settings(
+        store=repository.url,
+        reference_time=parse_time(options.reference_time, app.now) if options.reference_time else app.now,
+        engine=engine.value,
+        cutoffs=cutoffs,
+        default_cutoff=options.default_cutoff or defaults.default_cutoff or "NONE",
+        catalog=options.catalog,
+        snapshots=options.snapshots.value,
+    )
+    policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
+    properties_of(options.catalog)
+    need_packages(engine)
+    return options.runs(app).new(settings, app.now)
+
+
+def _cutoff(text: str) -> tuple[str, str]:
+    pattern, equals, policy = text.rpartition("=")
+    if not equals or not pattern:
+        raise InvalidInput(f"--cutoff {text}: write PATTERN=POLICY, such as 'dev/.*=P10D'")
+    return pattern, policy

@@ -1,0 +1,78 @@
+"""`nessie gc plan`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import EngineOption
+from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.cli.gc.worker import Worker
+from nessie_cli.cli.heard import heard
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc import phases
+from nessie_cli.gc.policies import repository_defaults
+from nessie_cli.iceberg.files import absolute_location
+from nessie_cli.model.durations import parse_duration
+
+EXAMPLES = (
+    "nessie gc plan --warehouse s3://lake/warehouse",
+    "nessie gc plan 20260131T120000Z --warehouse /data/warehouse --warehouse /data/archive --grace 7d",
+)
+DEFAULT_GRACE = 3 * 86_400
+"""The grace period in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RunOptions):
+    """Find the candidates of a run: files that are neither live nor within the grace period.
+
+    Lists the files below the locations of all tables. Nothing is deleted. A new plan makes an
+    earlier approval invalid. The store is verified first; exits with 7 if it is damaged. Exits with
+    8 if a file or folder could not be read; it is kept.
+    """
+
+    warehouses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--warehouse",
+            metavar="LOCATION",
+            help="A location below which files may be deleted; tables elsewhere are kept. Repeatable.",
+        ),
+    ] = None
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            "--grace",
+            metavar="DURATION",
+            help="Keep files that changed within this time before the run began: 3d, 36h, P3D. Default: the repository's own configuration, or 3d.",
+        ),
+    ] = None
+    engine: EngineOption = None
+
+
+def run(options: Options, app: Invocation) -> CollectorRun:
+    """Plans the run."""
+    run = options.run(app)
+    with run.changing(), heard(app, "planning") as progress:
+        allowed = options.warehouses or run.info.settings.warehouse
+        if not allowed:
+            raise InvalidInput("--warehouse is missing: it names the locations below which files may be deleted")
+        worker = Worker(app, run, options.engine, progress)
+        worker.verify()
+        settings = run.info.settings.with_plan(tuple(map(absolute_location, allowed)), _grace(options.grace, app))
+        phases.plan(run, worker.plan, settings, clock)
+    return finished(run)
+
+
+show = show_summary
+
+
+def _grace(text: str | None, app: Invocation) -> int:
+    """The grace period in seconds."""
+    if text is not None:
+        return int(parse_duration(text).total_seconds())
+    found = repository_defaults(app.repository().config()).grace
+    return DEFAULT_GRACE if found is None else found

@@ -1,0 +1,162 @@
+"""The results of the commands of `nessie gc`: a run, and the step that follows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Annotated, Any, Literal, Self
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.errors.report import PARTLY_DONE
+from nessie_cli.gc.phases import MARKED, is_incomplete
+from nessie_cli.gc.run import Approval, Pinned, Run, State
+from nessie_cli.render.text import counted, human_size
+from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.shape import Shape, of
+from nessie_cli.wire.shapes import Count, Digest, Hash, Instant
+
+_NEXT_STEPS = {
+    State.MARKING: "nessie gc mark --resume {run}",
+    State.MARKED: "nessie gc plan {run} --warehouse LOCATION",
+    State.PLANNED: "nessie gc show {run} --candidates, then nessie gc approve {run}",
+    State.APPROVED: "nessie gc apply {run}",
+    State.APPLYING: "nessie gc apply {run}",
+    State.PARTLY: "nessie gc apply {run}",
+}
+
+
+class CollectorCutoff(Shape):
+    """The retention policy of the references whose names match a pattern."""
+
+    pattern: str = of(itemgetter(0))
+    policy: str = of(itemgetter(1))
+
+
+class CollectedReference(Shape):
+    """A reference, and its hash when the run was marked."""
+
+    type: Literal["BRANCH", "TAG"]
+    name: str
+    hash: Hash
+
+
+class CollectorApproval(Shape):
+    """Who approved how many files and bytes. It is valid for the candidates with this digest."""
+
+    by: str
+    time: Instant
+    digest: Digest
+    candidates: Count
+    bytes: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorRun(Result):
+    """A run of the garbage collection.
+
+    `digest` is that of the candidates, null before there are any. `failure` is why the state is
+    FAILED.
+    """
+
+    run: str
+    state: State
+    folder: str
+    created: datetime
+    store: str
+    engine: Annotated[str, Literal["local", "spark"]]
+    reference_time: datetime
+    default_cutoff: str
+    cutoffs: Sequence[Annotated[tuple[str, str], CollectorCutoff]]
+    snapshots: Annotated[str, Literal["listed", "referenced"]]
+    grace_seconds: Annotated[int, Count]
+    warehouse: Sequence[str]
+    catalog: str | None
+    references: Sequence[Annotated[Pinned, CollectedReference]]
+    times: Mapping[str, datetime]
+    counts: Mapping[str, Annotated[int, Count]]
+    digest: Annotated[str, Digest] | None
+    approval: Annotated[Approval, CollectorApproval] | None
+    failure: str | None
+    notes: Annotated[Sequence[str], NOT_JSON] = ()
+    is_partly_done: Annotated[bool, NOT_JSON] = False
+
+    @classmethod
+    def of(cls, run: Run, **more: Any) -> Self:
+        """Returns the result for a run; `more` are the fields of a subclass."""
+        info, settings = run.info, run.info.settings
+        return cls(
+            run=info.id,
+            state=info.state,
+            folder=str(run.folder),
+            created=info.created,
+            store=settings.store,
+            engine=settings.engine,
+            reference_time=settings.reference_time,
+            default_cutoff=settings.default_cutoff,
+            cutoffs=settings.cutoffs,
+            snapshots=settings.snapshots,
+            grace_seconds=settings.grace,
+            warehouse=settings.warehouse,
+            catalog=settings.catalog,
+            references=info.references,
+            times=info.times,
+            counts=dict(sorted(info.counts.items())),
+            digest=run.digest() if run.dataset("candidates").exists else None,
+            approval=run.approval(),
+            failure=info.error,
+            **more,
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """8 if the step was done in part."""
+        return PARTLY_DONE if self.is_partly_done else 0
+
+    @property
+    def next_step(self) -> str:
+        """The command that follows, or an empty text. A failed run repeats the step that failed."""
+        state = self.state
+        if state is State.FAILED:
+            state = State.APPLYING if self.approval else State.MARKED if MARKED in self.times else State.MARKING
+        return _NEXT_STEPS.get(state, "").format(run=self.run)
+
+    @property
+    def summary(self) -> str:
+        """The run in one line: its name, state and counts."""
+        counts = self.counts
+        parts = [f"run {self.run}: {self.state}"]
+        if "live" in counts:
+            contents = counted(counts.get("contents", 0), "content")
+            parts.append(f"{counted(counts['live'], 'live file')} of {contents}")
+        if "candidates" in counts:
+            size = human_size(counts.get("candidateBytes", 0))
+            parts.append(f"{counted(counts['candidates'], 'file')} to be deleted ({size})")
+        if "deleted" in counts:
+            parts.append(f"{counts['deleted']:,} deleted ({human_size(counts.get('deletedBytes', 0))})")
+        return ", ".join(parts)
+
+
+def finished(run: Run) -> CollectorRun:
+    """Returns the result of a step: with the next step, and with exit code 8 if it was incomplete."""
+    found = CollectorRun.of(run)
+    notes = []
+    if run.info.state is State.PARTLY:
+        failed = counted(run.info.counts.get("failed", 0), "file")
+        notes.append(f"{failed} could not be deleted; `nessie gc show {run.id} --kept` shows why")
+    elif run.info.state in (State.MARKED, State.PLANNED) and is_incomplete(run):
+        notes.append(f"some files could not be read or listed; `nessie gc show {run.id}` shows which")
+    partly = bool(notes)
+    if found.next_step:
+        notes.append(f"next: {found.next_step}")
+    return replace(found, notes=notes, is_partly_done=partly)
+
+
+def show_summary(result: CollectorRun, output: Output) -> None:
+    """Prints the run in one line."""
+    output.say(result.summary)
+
+
+def clock() -> datetime:
+    """Returns the time now. A run takes longer than the one time of an invocation is accurate."""
+    return datetime.now(UTC)

@@ -1,0 +1,53 @@
+"""Which run a command of `nessie gc` works on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.errors import StoreNotFound
+from nessie_cli.gc.run import DEFAULT_FOLDER, Run, Runs
+from nessie_cli.workspace.trust import TRUSTED
+
+NO_RUNS = "there is no workspace here or above to keep runs in. Hint: `nessie init` creates one, or name a folder with --runs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """The option that all commands of `nessie gc` share."""
+
+    runs_folder: Annotated[
+        str | None,
+        typer.Option("--runs", metavar="DIR", help="The folder of the runs. Default: gc/ in the workspace's .nessie/."),
+    ] = None
+
+    def runs(self, app: Invocation) -> Runs:
+        """Returns the folder of the runs.
+
+        Raises `StoreNotFound` without a folder, and `NotAllowed` if only an untrusted workspace has
+        one: a run names the files to delete.
+        """
+        if self.runs_folder is not None:
+            return Runs(Path(self.runs_folder).absolute())
+        workspace = app.store.workspace
+        if workspace is None:
+            raise StoreNotFound(NO_RUNS)
+        if workspace.trust != TRUSTED:
+            raise workspace.refusal("its runs are not used")
+        return Runs(workspace.folder / DEFAULT_FOLDER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(FolderOptions):
+    """The options of a command that works on an existing run."""
+
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The run, or its first letters. Default: the newest run."),
+    ] = None
+
+    def run(self, app: Invocation) -> Run:
+        """Returns the run. Raises `RunNotFound`, or `InvalidInput` for an ambiguous name."""
+        return self.runs(app).open(self.name)

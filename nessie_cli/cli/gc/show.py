@@ -1,0 +1,193 @@
+"""`nessie gc show`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Listing, Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.gc.results import CollectorRun
+from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc.run import Run
+from nessie_cli.render.spans import Column
+from nessie_cli.render.text import counted, human_size
+from nessie_cli.wire.encode import instant
+from nessie_cli.wire.record import Record
+from nessie_cli.wire.shapes import Count
+
+EXAMPLES = ("nessie gc show", "nessie gc show 20260131T120000Z --candidates", "nessie gc show --kept --jsonl")
+_BASES = (Column("FILES", right=True), Column("SIZE", right=True), Column("BELOW", "key"))
+_CANDIDATES = (Column("BYTES", right=True), Column("MODIFIED"), Column("LOCATION", "key"))
+_KEPT = (Column("OUTCOME"), Column("LOCATION", "key"), Column("WHY"))
+_SECONDS_PER_DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RunOptions):
+    """Show a run: its settings, counts, candidates by location, and unreadable contents."""
+
+    candidates: Annotated[
+        bool,
+        typer.Option("--candidates", help="List the files to be deleted."),
+    ] = False
+    kept: Annotated[
+        bool,
+        typer.Option("--kept", help="List the candidates that `gc apply` did not delete, and why."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class CollectedBase(Record):
+    """How many files are to be deleted below a location, and their bytes."""
+
+    base: str
+    files: Annotated[int, Count]
+    bytes: Annotated[int, Count]
+
+
+@dataclass(frozen=True)
+class CollectorFinding(Record):
+    """A content, file or folder that could not be read or listed, or was left alone."""
+
+    kind: str
+    content_id: str | None
+    key: str | None
+    reference: str | None
+    location: str | None
+    base: str | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCollectorRun(CollectorRun):
+    """A run, how much is to be deleted below each location, and what could not be read."""
+
+    bases: Sequence[CollectedBase]
+    findings: Sequence[CollectorFinding]
+
+
+@dataclass(frozen=True)
+class CollectorCandidate(Record):
+    """A file to be deleted, as it was when it was listed."""
+
+    location: str
+    bytes: Annotated[int, Count]
+    modified: datetime
+    base: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorCandidates(Listing):
+    """The files to be deleted, in the order of deletion."""
+
+    listing = "candidates"
+    candidates: Iterator[CollectorCandidate]
+
+
+@dataclass(frozen=True)
+class KeptCandidate(Record):
+    """A file that was not deleted when the run was applied, and why."""
+
+    location: str
+    outcome: Annotated[str, Literal["FAILED", "CHANGED", "OUTSIDE", "LIVE", "PROTECTED"]]
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptCandidates(Listing):
+    """The files that were not deleted when the run was applied."""
+
+    listing = "kept"
+    kept: Iterator[KeptCandidate]
+
+
+def run(options: Options, app: Invocation) -> ShownCollectorRun | CollectorCandidates | KeptCandidates:
+    """Reads the run, its candidates, or those that were kept."""
+    if options.candidates and options.kept:
+        raise InvalidInput("--candidates and --kept exclude each other")
+    run = options.run(app)
+    if options.candidates:
+        return CollectorCandidates(candidates=_candidates(run))
+    if options.kept:
+        return KeptCandidates(kept=(KeptCandidate(**row) for row in run.dataset("kept").records()))
+    return ShownCollectorRun.of(run, bases=_bases(run), findings=list(_findings(run)))
+
+
+def show(result: Result, output: Output) -> None:
+    """Prints a description of the run, or a table of files."""
+    if isinstance(result, CollectorCandidates):
+        rows = ([str(one.bytes), instant(one.modified) or "", one.location] for one in result.candidates)
+        output.out.print_table(_CANDIDATES, rows, paged=True)
+    elif isinstance(result, KeptCandidates):
+        kept = ([one.outcome, one.location, one.message] for one in result.kept)
+        output.out.print_table(_KEPT, kept, paged=True)
+    elif isinstance(result, ShownCollectorRun):
+        _show_run(result, output)
+
+
+def _candidates(run: Run) -> Iterator[CollectorCandidate]:
+    for row in run.dataset("candidates").records(["location", "size", "modified", "base"]):
+        yield CollectorCandidate(row["location"], row["size"], row["modified"], row["base"])
+
+
+def _bases(run: Run) -> list[CollectedBase]:
+    """The candidates below each location, the largest sum first."""
+    if not run.dataset("candidates").exists:
+        return []
+    sums: dict[str, list[int]] = {}
+    for batch in run.dataset("candidates").batches(["base", "size"]):
+        for base, size in zip(batch.column("base").to_pylist(), batch.column("size").to_pylist(), strict=True):
+            one = sums.setdefault(base, [0, 0])
+            one[0] += 1
+            one[1] += size
+    found = [CollectedBase(base, files, size) for base, (files, size) in sums.items()]
+    return sorted(found, key=lambda one: (-one.bytes, one.base))
+
+
+def _findings(run: Run) -> Iterator[CollectorFinding]:
+    for name in ("findings", "plan-findings"):
+        if run.dataset(name).exists:
+            for row in run.dataset(name).records():
+                yield CollectorFinding(**row)
+
+
+def _show_run(result: ShownCollectorRun, output: Output) -> None:
+    output.say(result.summary)
+    for label, text in _properties(result, output):
+        output.say(f" {label:16}{text}")
+    if result.bases:
+        rows = ((f"{one.files:,}", human_size(one.bytes), one.base) for one in result.bases)
+        output.out.print_table(_BASES, rows)
+    for found in result.findings:
+        output.say(f"{found.kind.lower()}: {found.key or found.base or found.location}: {found.message}")
+    if result.next_step:
+        output.note(f"next: {result.next_step}")
+
+
+def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str, str]]:
+    """Yields the labels and texts that describe a run."""
+    time, counts = output.out.time, result.counts
+    yield "store", result.store
+    cutoffs = [f"{pattern}={policy}" for pattern, policy in result.cutoffs]
+    yield "cut-off", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
+    yield "durations from", time(result.reference_time)
+    yield "references", f"{len(result.references):,}"
+    if result.references:
+        has_reflog = "positions" in counts
+        yield "reflog", counted(counts["positions"], "position") if has_reflog else "none: the server keeps none"
+    if result.warehouse:
+        yield "warehouse", ", ".join(result.warehouse)
+        young = counted(counts.get("young", 0), "file")
+        yield "grace", f"{result.grace_seconds / _SECONDS_PER_DAY:g} days; {young} changed within it"
+    if result.digest:
+        yield "digest", result.digest
+    if approval := result.approval:
+        is_valid = approval.digest == result.digest
+        yield "approved by", f"{approval.by}, {time(approval.time)}{'' if is_valid else ', for other candidates'}"
+    if result.failure:
+        yield "error", result.failure

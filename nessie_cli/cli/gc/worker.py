@@ -1,0 +1,112 @@
+"""The work of a run: marking and planning, in this process or with Spark."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.engines import Engine, chosen, spark_session
+from nessie_cli.cli.heard import Told
+from nessie_cli.errors import InvalidInput
+from nessie_cli.gc.applying import Revived
+from nessie_cli.gc.run import Marks, Run, Settings
+from nessie_cli.gc.staged import staged_states
+from nessie_cli.iceberg.filesystems import properties_of
+from nessie_cli.repository.base import Repository
+from nessie_cli.workspace.environment import of_s3
+
+if TYPE_CHECKING:
+    from nessie_cli.gc.marker import RepositoryMarker
+    from nessie_cli.gc.marking import Marked
+
+
+def need_packages(engine: Engine) -> None:
+    """Raises `ModuleNotFoundError` if a package is missing that every run of the engine needs."""
+    import_module("nessie_cli.gc.marker")
+    if engine is Engine.SPARK:
+        import_module("pyspark")
+
+
+class Worker:
+    """Marks and plans a run with its engine. A `Marker`.
+
+    Raises `InvalidInput` if the run belongs to another store than that of the invocation.
+    """
+
+    def __init__(self, app: Invocation, run: Run, engine: Engine | None, progress: Told) -> None:
+        self._app = app
+        self._run = run
+        self._progress = progress
+        self._settings = run.info.settings
+        self._spark = chosen(engine, Engine(self._settings.engine)) is Engine.SPARK
+        self._repository = app.repository()
+        if self._repository.url != self._settings.store:
+            raise InvalidInput(f"run {run.id} belongs to the store {self._settings.store}, not to {self._repository.url}")
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The properties of the file systems."""
+        return of_s3() | properties_of(self._settings.catalog)
+
+    @cached_property
+    def _marker(self) -> "RepositoryMarker":
+        from nessie_cli.gc.marker import RepositoryMarker
+
+        workspace = self._app.store.workspace
+        return RepositoryMarker(
+            self._repository,
+            self._settings,
+            self.properties,
+            self._progress,
+            staged=lambda: staged_states(workspace) if workspace else (),
+            engine=self._mark,
+        )
+
+    def _mark(
+        self,
+        repository: Repository,
+        settings: Settings,
+        marks: Marks,
+        properties: Mapping[str, str],
+        progress: Told,
+    ) -> "Marked":
+        if not self._spark:
+            from nessie_cli.gc.marking import mark
+
+            return mark(repository, settings, marks, properties, progress)
+        from nessie_cli.spark import gc_mark
+
+        with spark_session(self._app):
+            found: Marked = gc_mark(repository, settings, marks, properties, progress)
+        return found
+
+    def verify(self) -> int | None:
+        """See `Marker`. Prints a remark if the store cannot be verified from here."""
+        verified = self._marker.verify()
+        if verified is None:
+            self._app.output.note(
+                f"{self._repository.url}: a server's store cannot be verified by its clients. Hint: run `nessie fsck` first, where the store is"
+            )
+        return verified
+
+    def mark(self, marks: Marks) -> "Marked":
+        """See `Marker`."""
+        return self._marker.mark(marks)
+
+    def revived(self) -> Iterator[Revived]:
+        """See `Marker`."""
+        return self._marker.revived()
+
+    def plan(self) -> Mapping[str, int]:
+        """Finds the candidates of the run, and returns counts."""
+        settings = self._run.info.settings
+        if not self._spark:
+            from nessie_cli.gc.planning import plan
+
+            return plan(self._run, settings, self.properties, self._progress)
+        from nessie_cli.spark import gc_plan
+
+        with spark_session(self._app):
+            counts: Mapping[str, int] = gc_plan(self._run, settings, self.properties, self._progress)
+        return counts
