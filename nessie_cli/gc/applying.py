@@ -76,10 +76,12 @@ def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Appr
     Raises `InvalidInput` for a run that has no plan, `NotAllowed` where there are other candidates than reviewed.
     """
     if run.info.state not in (State.PLANNED, State.APPROVED):
-        raise InvalidInput(f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved")
+        raise InvalidInput(
+            f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved. Hint: `nessie gc show {run.id}` shows the next step"
+        )
     found = run.digest()
     if digest is not None and not (digest and found.startswith(digest)):
-        raise NotAllowed(f"run {run.id}: the candidates are not those with the digest {digest[:12]}, theirs is {found[:12]}; review them again")
+        raise NotAllowed(f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. Hint: review them again")
     approval = Approval(
         by=by, time=now, digest=found, candidates=run.info.counts.get("candidates", 0), bytes=run.info.counts.get("candidateBytes", 0)
     )
@@ -91,9 +93,9 @@ def need_approval(run: Run) -> Approval:
     """The approval of what there is to be deleted now; raises `NotAllowed` where nobody has given it, or for something else."""
     approval = run.approval()
     if run.info.state not in APPLICABLE or approval is None:
-        raise NotAllowed(f"run {run.id} is {run.info.state}: nobody has approved it; review it with `nessie gc show`, then `nessie gc approve`")
+        raise NotAllowed(f"run {run.id} is {run.info.state}: it has not been approved. Hint: `nessie gc show {run.id}` shows the next step")
     if approval.digest != run.digest():
-        raise NotAllowed(f"run {run.id}: the candidates are not those that {approval.by} has approved; review them and approve them again")
+        raise NotAllowed(f"run {run.id}: the candidates have changed since {approval.by} approved them. Hint: review and approve them again")
     return approval
 
 

@@ -18,7 +18,7 @@ INCOMPLETE = frozenset({"BROKEN", "LISTING"})
 def mark(run: Run, work: Mark, clock: Callable[[], datetime]) -> None:
     """Mark what is live, or go on with that; to be called under the run's lock. Raises `InvalidInput` for a run that has been marked."""
     if MARKED in run.info.times:
-        raise InvalidInput(f"run {run.id} is {run.info.state}: it has been marked; `nessie gc plan {run.id}` comes next")
+        raise InvalidInput(f"run {run.id} is {run.info.state}: it has been marked already. Hint: `nessie gc show {run.id}` shows the next step")
     with run.failing():
         run.update(state=State.MARKING, error=None)
         found = work(run.marks())
@@ -31,9 +31,9 @@ def plan(run: Run, work: Callable[[], Mapping[str, int]], settings: Settings, cl
     Raises `InvalidInput` for a run that has not been marked, `NotAllowed` for one that deletions have begun of.
     """
     if MARKED not in run.info.times:
-        raise InvalidInput(f"run {run.id} is {run.info.state}: it has not been marked yet; `nessie gc mark --resume {run.id}` goes on with it")
+        raise InvalidInput(f"run {run.id} is {run.info.state}: it has not been marked yet. Hint: `nessie gc mark --resume {run.id}` resumes it")
     if run.audit_path.exists():
-        raise NotAllowed(f"run {run.id} is {run.info.state}: files of it have been deleted; begin a new one with `nessie gc mark`")
+        raise NotAllowed(f"run {run.id} is {run.info.state}: files of it have been deleted. Hint: `nessie gc mark` begins a new run")
     run.disapprove()
     with run.failing():
         run.update(state=State.MARKED, settings=settings, error=None)

@@ -85,6 +85,36 @@ def place(nessie, tmp_path) -> Place:
     return found
 
 
+# -- what a command says about the next step ----------------------------------------------------------------
+
+
+def test_a_listing_that_a_run_does_not_have_yet_names_the_next_step(place, nessie) -> None:
+    place("gc", "mark")
+    for option, why in (("--candidates", "it has not been planned"), ("--kept", "it has not been applied")):
+        ran = nessie("gc", "show", option)
+        assert (ran.code, ran.out, why in ran.err, "nessie gc plan" in ran.err) == (2, "", True, True)
+
+
+def test_an_empty_warehouse_is_refused(place, nessie) -> None:
+    place("gc", "mark")
+    ran = nessie("gc", "plan", "--warehouse", "")
+    assert (ran.code, ran.err) == (2, "nessie: --warehouse: the location is empty\n")
+
+
+def test_a_plan_says_how_many_tables_lie_elsewhere(place) -> None:
+    place("gc", "mark")
+    assert "2 tables lie outside of the named locations" in place("gc", "plan", "--warehouse", "warehosue").err
+    shown = place("gc", "show")
+    assert len([line for line in shown.lines if line.startswith("outside: db.")]) == 2
+    assert "next:" not in shown.err
+
+
+def test_an_applied_run_says_how_many_candidates_are_deleted(place) -> None:
+    place("branch", "-D", "dev")
+    deleted = place.collected("--reference-time", LATER)
+    assert f"{deleted} of {deleted} candidates deleted" in place("gc", "show").out
+
+
 # -- what is promised ----------------------------------------------------------------------------------------
 
 

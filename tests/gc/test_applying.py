@@ -181,7 +181,7 @@ def test_only_a_plan_is_approved(heap, state):
 def test_an_approval_that_is_gone_counts_no_more(heap):
     run = heap.approved()
     (run.folder / APPROVAL_FILE).unlink()
-    with pytest.raises(NotAllowed, match="nobody has approved it"):
+    with pytest.raises(NotAllowed, match="it has not been approved"):
         heap.apply(run)
     assert all(there(heap.garbage))
 
@@ -190,7 +190,7 @@ def test_an_approval_that_is_gone_counts_no_more(heap):
 def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, state):
     run = heap.approved()
     run.update(state=state)
-    with pytest.raises(NotAllowed, match=f"is {state}: nobody has approved it"):
+    with pytest.raises(NotAllowed, match=f"is {state}: it has not been approved"):
         heap.apply(run)
     assert all(there(heap.garbage))
 

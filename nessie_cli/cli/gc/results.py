@@ -24,6 +24,8 @@ _NEXT_STEPS = {
     State.APPLYING: "nessie gc apply {run}",
     State.PARTLY: "nessie gc apply {run}",
 }
+_OUTSIDE = "OUTSIDE"
+"""The kind of a finding: a table outside of the locations that files may be deleted below."""
 
 
 class CollectorCutoff(Shape):
@@ -119,6 +121,8 @@ class CollectorRun(Result):
         state = self.state
         if state is State.FAILED:
             state = State.APPLYING if self.approval else State.MARKED if MARKED in self.times else State.MARKING
+        if state is State.PLANNED and not self.counts.get("candidates"):
+            return ""
         return _NEXT_STEPS.get(state, "").format(run=self.run)
 
     @property
@@ -129,11 +133,13 @@ class CollectorRun(Result):
         if "live" in counts:
             contents = counted(counts.get("contents", 0), "content")
             parts.append(f"{counted(counts['live'], 'live file')} of {contents}")
-        if "candidates" in counts:
+        if "deleted" in counts:
+            candidates = counted(counts.get("candidates", 0), "candidate")
+            size = human_size(counts.get("deletedBytes", 0))
+            parts.append(f"{counts['deleted']:,} of {candidates} deleted ({size})")
+        elif "candidates" in counts:
             size = human_size(counts.get("candidateBytes", 0))
             parts.append(f"{counted(counts['candidates'], 'file')} to be deleted ({size})")
-        if "deleted" in counts:
-            parts.append(f"{counts['deleted']:,} deleted ({human_size(counts.get('deletedBytes', 0))})")
         return ", ".join(parts)
 
 
@@ -147,9 +153,18 @@ def finished(run: Run) -> CollectorRun:
     elif run.info.state in (State.MARKED, State.PLANNED) and is_incomplete(run):
         notes.append(f"some files could not be read or listed; `nessie gc show {run.id}` shows which")
     partly = bool(notes)
+    if run.info.state is State.PLANNED and (outside := _outside(run)):
+        tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
+        notes.append(f"{tables} outside of the named locations; `nessie gc show {run.id}` shows which")
     if found.next_step:
         notes.append(f"next: {found.next_step}")
     return replace(found, notes=notes, is_partly_done=partly)
+
+
+def _outside(run: Run) -> int:
+    """How many tables lie outside of the locations that files may be deleted below."""
+    findings = run.dataset("plan-findings")
+    return sum(row["kind"] == _OUTSIDE for row in findings.records(["kind"])) if findings.exists else 0
 
 
 def show_summary(result: CollectorRun, output: Output) -> None:

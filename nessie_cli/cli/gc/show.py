@@ -112,8 +112,10 @@ def run(options: Options, app: Invocation) -> ShownCollectorRun | CollectorCandi
         raise InvalidInput("--candidates and --kept exclude each other")
     run = options.run(app)
     if options.candidates:
+        _need(run, "candidates", "it has not been planned")
         return CollectorCandidates(candidates=_candidates(run))
     if options.kept:
+        _need(run, "kept", "it has not been applied")
         return KeptCandidates(kept=(KeptCandidate(**row) for row in run.dataset("kept").records()))
     return ShownCollectorRun.of(run, bases=_bases(run), findings=list(_findings(run)))
 
@@ -128,6 +130,13 @@ def show(result: Result, output: Output) -> None:
         output.out.print_table(_KEPT, kept, paged=True)
     elif isinstance(result, ShownCollectorRun):
         _show_run(result, output)
+
+
+def _need(run: Run, dataset: str, reason: str) -> None:
+    """Raises `InvalidInput` if the run does not have a dataset yet."""
+    if not run.dataset(dataset).exists:
+        hint = CollectorRun.of(run).next_step
+        raise InvalidInput(f"run {run.id} is {run.info.state}: {reason}" + (f". Hint: {hint}" if hint else ""))
 
 
 def _candidates(run: Run) -> Iterator[CollectorCandidate]:
@@ -164,7 +173,9 @@ def _show_run(result: ShownCollectorRun, output: Output) -> None:
         rows = ((f"{one.files:,}", human_size(one.bytes), one.base) for one in result.bases)
         output.out.print_table(_BASES, rows)
     for found in result.findings:
-        output.say(f"{found.kind.lower()}: {found.key or found.base or found.location}: {found.message}")
+        place = found.key or found.base or found.location or ""
+        message = found.message if found.message.startswith(place) else f"{place}: {found.message}"
+        output.say(f"{found.kind.lower()}: {message}")
     if result.next_step:
         output.note(f"next: {result.next_step}")
 

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 def need_packages(engine: Engine) -> None:
     """Raises `ModuleNotFoundError` if a package is missing that every run of the engine needs."""
-    import_module("nessie_cli.gc.marker")
-    if engine is Engine.SPARK:
-        import_module("pyspark")
+    for name in ("pyarrow", "fastavro", "pyiceberg", *(["pyspark"] if engine is Engine.SPARK else [])):
+        import_module(name)
 
 
 class Worker:
