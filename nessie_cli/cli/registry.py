@@ -222,8 +222,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CARE,
     ),
     "stats": CommandEntry("log.stats", "", "Count commits by author, day and key, with contents created and deleted and tables per day.", CARE),
-    "help": CommandEntry("help", "help_", "Show the manual page of a command or topic; without one that of nessie itself.", CARE),
-    "completion": CommandEntry("completion", "completion", "Print the script that completes nessie's commands in a shell.", CARE),
+    "help": CommandEntry("help.help", "", "Show the manual page of a command or topic.", CARE),
+    "completion": CommandEntry("completion.completion", "", "Print the completion script of a shell.", CARE),
     "version": CommandEntry("help.version", "", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }
 """Every command, in the order of `nessie --help`."""

@@ -1,0 +1,79 @@
+"""`nessie help`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.cli.help.pages import page_names, page_source
+from nessie_cli.errors import InvalidInput
+from nessie_cli.render.manual import manual_lines
+from nessie_cli.render.spans import Line, plain
+from nessie_cli.wire.record import NOT_JSON
+
+EXAMPLES = (
+    "nessie help",
+    "nessie help merge",
+    "nessie help content put",
+    "nessie help revisions",
+    "nessie help log --no-pager",
+)
+_PROGRAM = "nessie"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Show the manual page of a command or topic.
+
+    Without a name, shows the page of nessie itself. On a terminal, long pages go through the pager;
+    otherwise the page is plain text. The program `man` is not needed.
+    """
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMMAND|TOPIC...]",
+            help="A command, or revisions, filters, conflicts, stores, json or exit-status.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Text(Result):
+    """A page of the manual, or the text of `--help`."""
+
+    name: str
+    text: str
+    lines: Annotated[Sequence[Line], NOT_JSON]
+
+
+def run(options: Options, app: Invocation) -> Text:
+    """Renders the page."""
+    words = options.words or []
+    name = _page_name(words)
+    source = page_source(name) if name.replace("-", "").isalnum() else None
+    if source is None:
+        raise InvalidInput(f"there is no page for '{' '.join(words)}'{_did_you_mean(name)}")
+    lines = list(manual_lines(source, app.output.out.width))
+    return Text(name, "\n".join(map(plain, lines)), lines)
+
+
+def show(result: Text, output: Output) -> None:
+    """Prints the page."""
+    output.out.print_lines(result.lines, paged=True)
+
+
+def _page_name(words: Sequence[str]) -> str:
+    """The name of a page: `nessie-content-put` for the words `content put`."""
+    given = [word.strip() for word in words if word.strip()]
+    return "-".join(given if given[:1] and given[0].partition("-")[0] == _PROGRAM else [_PROGRAM, *given])
+
+
+def _did_you_mean(name: str) -> str:
+    pages = [page.removeprefix(f"{_PROGRAM}-").replace("-", " ") for page in page_names()]
+    return did_you_mean(name.removeprefix(f"{_PROGRAM}-").replace("-", " "), pages)
