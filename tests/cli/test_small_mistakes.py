@@ -31,3 +31,7 @@ def test_a_mistyped_version_option_is_recognised(nessie) -> None:
 
 def test_audit_of_a_key_names_the_option_that_takes_it(nessie, catalog) -> None:
     assert "`--prefix db`" in nessie("audit", "db").err
+
+
+def test_a_missing_argument_is_told_on_one_line_with_its_values(nessie) -> None:
+    assert nessie("completion").err.splitlines()[0] == "nessie: missing argument 'SHELL': bash, zsh, fish"

@@ -148,6 +148,8 @@ _PARSERS_WORDS = (
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
     (r"is not a valid int(?:eger)?(?: range)?$", "is not an integer"),
     (r"Input should be a valid integer.*", "is not an integer"),
+    (r"\. Choose from:\s+", ": "),
+    (r",\n\t", ", "),
     (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
     (r"is not in the range (-?\d+)<=x<=(-?\d+)$", r"must be from \1 to \2"),
 )
