@@ -39,20 +39,20 @@ _nessie_command() {
             commands='put delete rename replace unmodified show history list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'content put')
-            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id --new --existing --expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- --expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
+            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id -m --message --author --expected-hash --new --existing --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- -m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
         'content delete')
-            commands='' options='--expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
+            commands='' options='-m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
         'content rename')
-            commands='' options='--expected-hash -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--expected-hash:hash -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key key' repeats=0 behind='-' ;;
+            commands='' options='-m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key key' repeats=0 behind='-' ;;
         'content replace')
-            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id --expected-hash -m --message --author --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- --expected-hash:hash -m:- --message:- --author:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
+            commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content --id -m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file --id:- -m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
         'content unmodified')
-            commands='' options='--expected-hash -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--expected-hash:hash -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key' repeats=1 behind='-' ;;
+            commands='' options='-m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
         'content show')
             commands='' options='--at --raw --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
@@ -60,11 +60,11 @@ _nessie_command() {
             commands='' options='--at --raw --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
         'content history')
-            commands='' options='-n --max-count --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='-n:- --max-count:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
+            commands='' options='--at -n --max-count --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--at:revision -n:- --max-count:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key revision' repeats=0 behind='-' ;;
         'content list')
             commands='' options='--type -t --filter --tree --at -r --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--type:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf -t:=iceberg-table,iceberg-view,namespace,delta-lake-table,udf --filter:- --at:revision -r:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
+            values='--type:=iceberg-table,iceberg-view,namespace,delta-table,udf -t:=iceberg-table,iceberg-view,namespace,delta-table,udf --filter:- --at:revision -r:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
         'reset')
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='staged' repeats=1 behind='-' ;;
@@ -72,17 +72,17 @@ _nessie_command() {
             commands='' options='-m --message -F --file --batch --author --signed-off-by --property --author-time --expected-hash --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-m:- --message:- -F:file --file:file --batch:file --author:- --signed-off-by:- --property:- --author-time:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author --signed-off-by --property -C' kinds='' repeats=0 behind='-' ;;
         'restore')
-            commands='' options='--at --source -s --recursive -r -m --message --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--at:revision --source:revision -s:revision -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key' repeats=1 behind='-' ;;
+            commands='' options='-m --message --author --at --source -s --recursive -r --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-m:- --message:- --author:- --at:revision --source:revision -s:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
         'revert')
-            commands='' options='-m --message --no-commit -n --ours --theirs --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='-m:- --message:- --ours:key --theirs:key --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --ours --theirs -C' kinds='range' repeats=0 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --no-commit -n --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message -C' kinds='range' repeats=0 behind='-' ;;
         'stash')
             commands='push list show pop apply drop' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'stash push')
             commands='' options='-m --message --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='-m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+            values='-m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='staged' repeats=1 behind='-' ;;
         'stash list')
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
@@ -117,8 +117,8 @@ _nessie_command() {
             commands='' options='--ours --theirs -m --message --behavior --resolve --follow-renames --expected-hash -c --dry-run --deep --into -b --unrelated --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--ours:key --theirs:key -m:- --message:- --behavior:=normal,force,drop --resolve:key=file --expected-hash:hash -c:hash --into:reference -b:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='revision' repeats=0 behind='-' ;;
         'resolve')
-            commands='' options='--into --onto -b -m --message --current --proposed --ours --theirs --resolve --behavior --follow-renames --unrelated --expected-hash -c --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--into:reference --onto:reference -b:reference -m:- --message:- --current:key --proposed:key --ours:key --theirs:key --resolve:key=file --behavior:=normal,force,drop --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--current --proposed --ours --theirs --resolve -C' kinds='=merge,transplant,revert range' repeats=1 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --behavior --resolve --follow-renames --expected-hash -c --current --proposed --into --onto -b --unrelated --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --behavior:=normal,force,drop --resolve:key=file --expected-hash:hash -c:hash --current:key --proposed:key --into:reference --onto:reference -b:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve --current --proposed -C' kinds='=merge,transplant,revert range' repeats=1 behind='-' ;;
         'transplant')
             commands='' options='--ours --theirs -m --message --behavior --resolve --follow-renames --expected-hash -c --dry-run --deep --onto -b --source -s --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--ours:key --theirs:key -m:- --message:- --behavior:=normal,force,drop --resolve:key=file --expected-hash:hash -c:hash --onto:reference -b:reference --source:reference -s:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs --resolve -C' kinds='range' repeats=1 behind='-' ;;
@@ -153,20 +153,20 @@ _nessie_command() {
             commands='mark plan show approve apply list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'gc mark')
-            commands='' options='--cutoff --default-cutoff --reference-time --snapshots --catalog --engine --resume --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--cutoff:- --default-cutoff:- --reference-time:- --snapshots:=listed,referenced --catalog:- --engine:=local,spark --resume:run --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--cutoff -C' kinds='' repeats=0 behind='-' ;;
+            commands='' options='--runs --cutoff --default-cutoff --reference-time --snapshots --catalog --engine --resume --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --cutoff:- --default-cutoff:- --reference-time:- --snapshots:=listed,referenced --catalog:- --engine:=local,spark --resume:run --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--cutoff -C' kinds='' repeats=0 behind='-' ;;
         'gc plan')
-            commands='' options='--warehouse --grace --engine --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--warehouse:folder --grace:- --engine:=local,spark --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--warehouse -C' kinds='run' repeats=0 behind='-' ;;
+            commands='' options='--runs --warehouse --grace --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --warehouse:folder --grace:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--warehouse -C' kinds='run' repeats=0 behind='-' ;;
         'gc show')
-            commands='' options='--candidates --kept --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='' options='--runs --candidates --kept --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
         'gc approve')
-            commands='' options='--by --digest --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--by:- --digest:- --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
+            commands='' options='--runs --by --digest --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --by:- --digest:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
         'gc apply')
-            commands='' options='--dry-run --engine --runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--engine:=local,spark --runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
+            commands='' options='--runs --dry-run --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--runs:folder --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='run' repeats=0 behind='-' ;;
         'gc list')
             commands='' options='--runs --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--runs:folder --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;

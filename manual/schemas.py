@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the shapes in `wire.documents` and `cli.documents`.
+"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the results that the commands return.
 
 The published schemas let attributes pass that they do not know, for attributes are added; `closed` gives the strict form that the tests use.
 """
@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from manual.tree import module_of
-from nessie_cli.cli.documents import ANSWERS as DOCUMENTS
-from nessie_cli.cli.documents import HELP, Answer
+from nessie_cli.cli.help.help import Text
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 from nessie_cli.wire import schemas as wire
 from nessie_cli.wire.documents import ErrorAnswer
@@ -29,6 +28,13 @@ LINE = "line"
 """The definition of what `--jsonl` prints on one line."""
 
 
+class Answer(NamedTuple):
+    """The documents that a command may print, and for a listing the records that `--jsonl` prints one per line."""
+
+    documents: tuple[Any, ...]
+    records: tuple[Any, ...] = ()
+
+
 def _answers(table: Mapping[str, CommandEntry], above: str = "") -> Iterator[tuple[str, Answer]]:
     """Yields each command with the results that its `run` returns."""
     for name, entry in table.items():
@@ -36,14 +42,14 @@ def _answers(table: Mapping[str, CommandEntry], above: str = "") -> Iterator[tup
             yield from _answers(entry.children, f"{above}{name} ")
         else:
             path = f"{above}{name}"
-            yield path, DOCUMENTS[path] if path in DOCUMENTS else _answer(module_of(entry))
+            yield path, _answer(module_of(entry))
 
 
 def _answer(module: Any) -> Answer:
     result = get_type_hints(module.run)["return"]
     kinds = tuple(one for one in get_args(result) or (result,) if one is not NoneType)
     listed = [one for kind in kinds for one in attributes(kind) if kind.listing == one.source]
-    return Answer(kinds, tuple(get_args(one.type)[0] for one in listed) or None)
+    return Answer(kinds, tuple(get_args(one.type)[0] for one in listed))
 
 
 ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))
@@ -53,16 +59,12 @@ ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))
 def schema_of(name: str, answer: Answer) -> Schema:
     """The schema of one command: what it answers, its help, or an error."""
     head: Schema = {"$schema": DIALECT, "title": f"nessie {name} --json"}
-    body = _any_of(*answer.documents, HELP, ErrorAnswer)
+    body = _any_of(*answer.documents, Text, ErrorAnswer)
     lines: Schema = {}
-    if answer.record is not None:
+    if answer.records:
         head["description"] = f"With --jsonl each line is what #/$defs/{LINE} describes."
-        lines = {LINE: _any_of(*_records(answer), HELP, ErrorAnswer)}
+        lines = {LINE: _any_of(*answer.records, Text, ErrorAnswer)}
     return head | body | {"$defs": dict(sorted((_needed(body | lines) | lines).items()))}
-
-
-def _records(answer: Answer) -> tuple[Any, ...]:
-    return answer.record if isinstance(answer.record, tuple) else (answer.record,)
 
 
 def _any_of(*documents: Any) -> Schema:
@@ -72,8 +74,8 @@ def _any_of(*documents: Any) -> Schema:
 @cache
 def definitions() -> Schema:
     """The schema of every document, by its name."""
-    documents = [document for answer in ANSWERS.values() for document in (*answer.documents, *_records(answer)) if document is not None]
-    return wire.definitions((*documents, HELP, ErrorAnswer))
+    documents = [document for answer in ANSWERS.values() for document in (*answer.documents, *answer.records)]
+    return wire.definitions((*documents, Text, ErrorAnswer))
 
 
 def _needed(schema: Schema) -> Schema:
@@ -166,7 +168,7 @@ commands print their document on one line.
 
 def _words(answer: Answer) -> str:
     names = ", ".join(getattr(document, "__name__", str(document)) for document in answer.documents)
-    records = ", ".join(record.__name__ for record in _records(answer)) if answer.record is not None else ""
+    records = ", ".join(record.__name__ for record in answer.records) if answer.records else ""
     return (names or "only errors") + (f"; per line {records}" if records else "")
 
 

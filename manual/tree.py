@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ def every(command: Command) -> Iterator[Command]:
 
 
 def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]) -> Iterator[Command]:
-    first: dict[tuple[str, str], tuple[str, ...]] = {}
+    first: dict[str, tuple[str, ...]] = {}
     for name, entry in table.items():
         command = group.get_command(None, name)
         path = (*above, name)
@@ -82,26 +82,18 @@ def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
             yield Command(path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children)
             continue
         module = module_of(entry)
-        text = inspect.getdoc(getattr(module, entry.function or "Options")) or ""
+        text = inspect.getdoc(module.Options) or ""
         rest = text.partition("\n")[2].strip()
         options = tuple(_options(command, shared=False))
-        same = first.setdefault((entry.module, entry.function), path)
+        same = first.setdefault(entry.module, path)
         alias_of = same if same != path else ()
-        examples = _own_examples(module.EXAMPLES, path, entry, table)
+        examples = module.EXAMPLES
         yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), examples, entry.hidden, (), alias_of)
 
 
 def module_of(entry: CommandEntry) -> Any:
     """Returns the module of a command."""
-    folder = "" if "." in entry.module else "commands."
-    return import_module(f"nessie_cli.cli.{folder}{entry.module}")
-
-
-def _own_examples(examples: Sequence[str], path: tuple[str, ...], entry: CommandEntry, table: Mapping[str, CommandEntry]) -> tuple[str, ...]:
-    """Of the examples of a module those that are not of another command in it."""
-    others = [name for name, other in table.items() if other.module == entry.module and other.function != entry.function]
-    above = " ".join(("nessie", *path[:-1]))
-    return tuple(example for example in examples if not any(f"{example} ".startswith(f"{above} {other} ") for other in others))
+    return import_module(f"nessie_cli.cli.{entry.module}")
 
 
 def _options(command: Any, *, shared: bool) -> Iterator[Option]:

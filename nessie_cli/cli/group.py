@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from inspect import cleandoc
 from typing import Any
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
-from nessie_cli.cli.app.command import command_of as command_module_of
-from nessie_cli.cli.app.command import execute
+from nessie_cli.cli.app.command import command_of, execute
 from nessie_cli.cli.git_habits import ACCEPTED
 from nessie_cli.cli.parameters import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
@@ -131,14 +128,8 @@ def _format_plugins(formatter: Any) -> None:
 
 
 def load(name: str, entry: CommandEntry) -> Any:
-    """The command of one registry line, its module imported."""
-    if "." in entry.module:
-        return command_module_of(import_module(f"nessie_cli.cli.{entry.module}"), name, ModuleCommand)
-    module = import_module(f"nessie_cli.cli.commands.{entry.module}")
-    function = getattr(module, entry.function)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=ExampleCommand, help=cleandoc(function.__doc__), epilog="\n".join(module.EXAMPLES))(function)
-    return typer.main.get_command(single)
+    """Imports the module of a command and returns the command."""
+    return command_of(import_module(f"nessie_cli.cli.{entry.module}"), name, ModuleCommand)
 
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:

@@ -1,31 +1,33 @@
-"""The table of commands: what exists, where it lives, and its one line of help, so that `--help` and a typo import no command.
+"""The table of commands, so that `nessie --help` and a typo import no command.
 
-How a command is added:
-1. copy `commands/version.py` (the shortest) to `commands/<name>.py`; the function's first docstring line is the help of the command,
-   `EXAMPLES` are the command lines that its `--help` shows;
-2. add a line here, with the same first line;
-3. take everything from `call = Invocation.of(ctx)`: `call.repository()`, `call.reference_name()`, `call.revision(text)`, `call.workspace`,
-   `call.now`, `call.options`; give the result to `call.answer(document)` or `call.answer_listing(name, documents)` where `call.wants_json`,
-   else to `call.say(...)` or `call.out`; raise errors of `nessie_cli.errors` and nothing else.
-The group adds the global options (`--json`, `--store`, ...) to every command. A command module does not postpone its annotations (see `commands`).
+To add a command:
+
+1. Copy the folder `log/` with one module, for example `blame.py`. The first sentence of the
+   docstring of `Options` is the help of the command. `EXAMPLES` are the command lines that
+   `--help` shows. `app/command.py` explains the four parts of the module.
+2. Add a line here with the same first sentence.
+3. Run `make docs`.
+
+The group adds the global options (`--json`, `--store`, ...) to every command.
 """
 
-# No postponed annotations here: those of a NamedTuple's fields would be compiled at each start.
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class CommandEntry(NamedTuple):
-    """One command: module below `nessie_cli.cli.commands`, function in it, one line of help, section of `nessie --help`.
+    """One command: its module below `nessie_cli.cli`, its first sentence of help, its section.
 
-    A group has no function; `children` is its own table, `examples` the command lines that its `--help` shows.
+    A group has no module. `children` is its own table, and `examples` are the command lines that
+    its `--help` shows.
     """
 
     module: str
-    function: str
     help: str
     section: str
-    children: "Mapping[str, CommandEntry] | None" = None
+    children: Mapping[str, CommandEntry] | None = None
     hidden: bool = False
     examples: tuple[str, ...] = ()
 
@@ -42,102 +44,93 @@ COLLECTING = "Collect"
 MAINTENANCE = "Maintenance"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
-    "put": CommandEntry("content.put", "", "Stage a content: create the key, or update its content.", STAGING),
-    "delete": CommandEntry("content.delete", "", "Stage the deletion of keys.", STAGING),
+    "put": CommandEntry("content.put", "Stage a content: create the key, or update its content.", STAGING),
+    "delete": CommandEntry("content.delete", "Stage the deletion of keys.", STAGING),
     "rename": CommandEntry(
         "content.rename",
-        "",
         "Stage a rename: the content moves to another key and keeps its content id.",
         STAGING,
     ),
     "replace": CommandEntry(
         "content.replace",
-        "",
         "Stage another content for a key, as dropping and creating it does: it gets a new content id.",
         STAGING,
     ),
     "unmodified": CommandEntry(
         "content.unmodified",
-        "",
         "Stage a check of keys: the commit fails if one of them has changed by then.",
         STAGING,
     ),
-    "show": CommandEntry("content.show", "", "Show one content: its fields, content id, cache key and last change.", READING),
+    "show": CommandEntry("content.show", "Show one content: its fields, content id, cache key and last change.", READING),
     "view": CommandEntry(
         "content.show",
-        "",
         "Show one content: its fields, content id, cache key and last change.",
         READING,
         hidden=True,
     ),
     "history": CommandEntry(
         "content.history",
-        "",
         "Show the commits that changed one content, newest first, with the fields that changed.",
         READING,
     ),
     "list": CommandEntry(
         "content.list",
-        "",
         "List keys with content type and content id; with -v or JSON also the contents.",
         READING,
     ),
 }
 
 CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
-    "list": CommandEntry("config.list", "", "List settings: name, value and scope.", SETTINGS),
-    "get": CommandEntry("config.get", "", "Print the value of a setting.", SETTINGS),
-    "set": CommandEntry("config.set", "", "Change a setting.", SETTINGS),
-    "unset": CommandEntry("config.unset", "", "Remove a setting.", SETTINGS),
+    "list": CommandEntry("config.list", "List settings: name, value and scope.", SETTINGS),
+    "get": CommandEntry("config.get", "Print the value of a setting.", SETTINGS),
+    "set": CommandEntry("config.set", "Change a setting.", SETTINGS),
+    "unset": CommandEntry("config.unset", "Remove a setting.", SETTINGS),
 }
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
-    "push": CommandEntry("staging.stash_push", "", "Put the staged batch aside, or the operations of some keys.", STAGING),
-    "list": CommandEntry("staging.stash_list", "", "List the batches that were put aside, newest first.", READING),
-    "show": CommandEntry("staging.stash_show", "", "Show the operations of a batch that was put aside.", READING),
-    "pop": CommandEntry("staging.stash_pop", "", "Stage a batch that was put aside, and delete it from the stash.", STAGING),
-    "apply": CommandEntry("staging.stash_apply", "", "Stage a batch that was put aside, and keep it in the stash.", STAGING),
-    "drop": CommandEntry("staging.stash_drop", "", "Delete a batch that was put aside.", STAGING),
+    "push": CommandEntry("staging.stash_push", "Put the staged batch aside, or the operations of some keys.", STAGING),
+    "list": CommandEntry("staging.stash_list", "List the batches that were put aside, newest first.", READING),
+    "show": CommandEntry("staging.stash_show", "Show the operations of a batch that was put aside.", READING),
+    "pop": CommandEntry("staging.stash_pop", "Stage a batch that was put aside, and delete it from the stash.", STAGING),
+    "apply": CommandEntry("staging.stash_apply", "Stage a batch that was put aside, and keep it in the stash.", STAGING),
+    "drop": CommandEntry("staging.stash_drop", "Delete a batch that was put aside.", STAGING),
 }
 
 GC_COMMANDS: Mapping[str, CommandEntry] = {
-    "mark": CommandEntry("gc.mark", "", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
-    "plan": CommandEntry("gc.plan", "", "Find the candidates of a run: files that are neither live nor within the grace period.", COLLECTING),
-    "show": CommandEntry("gc.show", "", "Show a run: its settings, counts, candidates by location, and unreadable contents.", READING),
-    "approve": CommandEntry("gc.approve", "", "Approve the deletion of the candidates of a run.", COLLECTING),
-    "apply": CommandEntry("gc.apply", "", "Mark again, and delete the approved files of a run that are still unreachable.", COLLECTING),
-    "list": CommandEntry("gc.list", "", "List the runs, newest first: state, time and counts.", READING),
+    "mark": CommandEntry("gc.mark", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
+    "plan": CommandEntry("gc.plan", "Find the candidates of a run: files that are neither live nor within the grace period.", COLLECTING),
+    "show": CommandEntry("gc.show", "Show a run: its settings, counts, candidates by location, and unreadable contents.", READING),
+    "approve": CommandEntry("gc.approve", "Approve the deletion of the candidates of a run.", COLLECTING),
+    "apply": CommandEntry("gc.apply", "Mark again, and delete the approved files of a run that are still unreachable.", COLLECTING),
+    "list": CommandEntry("gc.list", "List the runs, newest first: state, time and counts.", READING),
 }
 
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
-    "new": CommandEntry("serve.token_new", "", "Create a token for a caller of `nessie serve`, and print it once.", SETTINGS),
-    "list": CommandEntry("serve.token_list", "", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS),
-    "revoke": CommandEntry("serve.token_revoke", "", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS),
+    "new": CommandEntry("serve.token_new", "Create a token for a caller of `nessie serve`, and print it once.", SETTINGS),
+    "list": CommandEntry("serve.token_list", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS),
+    "revoke": CommandEntry("serve.token_revoke", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS),
 }
 
 STORE_COMMANDS: Mapping[str, CommandEntry] = {
-    "backup": CommandEntry("store.backup", "", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
-    "load": CommandEntry("store.load", "", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
+    "backup": CommandEntry("store.backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
+    "load": CommandEntry("store.load", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
     "maintain": CommandEntry(
         "store.maintain",
-        "",
         "Delete unreachable objects, expired reflog entries and request ids.",
         MAINTENANCE,
     ),
 }
 
 COMMANDS: Mapping[str, CommandEntry] = {
-    "init": CommandEntry("workspace.init", "", "Create a workspace, and its store if there is none.", WORKSPACE),
+    "init": CommandEntry("workspace.init", "Create a workspace, and its store if there is none.", WORKSPACE),
     "status": CommandEntry(
         "staging.status",
-        "",
         "Show the current reference, the staged batch, and the conflicts that a commit would have.",
         WORKSPACE,
     ),
-    "switch": CommandEntry("references.switch", "", "Change the workspace's current reference.", WORKSPACE),
-    "login": CommandEntry("workspace.login", "", "Trust a server with credentials, and store a token for it.", WORKSPACE),
+    "switch": CommandEntry("references.switch", "Change the workspace's current reference.", WORKSPACE),
+    "login": CommandEntry("workspace.login", "Trust a server with credentials, and store a token for it.", WORKSPACE),
     "config": CommandEntry(
-        "",
         "",
         "List, read and change settings, profiles and aliases.",
         WORKSPACE,
@@ -145,7 +138,6 @@ COMMANDS: Mapping[str, CommandEntry] = {
         examples=("nessie config list", "nessie config set author 'Ada <ada@example.org>'"),
     ),
     "content": CommandEntry(
-        "",
         "",
         "Show contents, and stage what the next commit does to them.",
         CONTENT,
@@ -156,38 +148,35 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie content put finance --type namespace -m 'add finance'",
         ),
     ),
-    "reset": CommandEntry("staging.reset", "", "Remove operations from the staged batch. The store does not change.", CONTENT),
+    "reset": CommandEntry("staging.reset", "Remove operations from the staged batch. The store does not change.", CONTENT),
     "commit": CommandEntry(
         "staging.commit",
-        "",
         "Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.",
         CONTENT,
     ),
-    "restore": CommandEntry("staging.restore", "", "Stage the earlier state of keys.", CONTENT),
-    "revert": CommandEntry("merge.revert", "", "Commit the inverse of a commit; keys that have changed since conflict.", CONTENT),
+    "restore": CommandEntry("staging.restore", "Stage the earlier state of keys.", CONTENT),
+    "revert": CommandEntry("merge.revert", "Commit the inverse of a commit; keys that have changed since conflict.", CONTENT),
     "stash": CommandEntry(
-        "",
         "",
         "Put the staged batch aside, and take it up again.",
         CONTENT,
         STASH_COMMANDS,
         examples=("nessie stash", "nessie stash list", "nessie stash pop"),
     ),
-    "log": CommandEntry("log.log", "", "Show the history, newest commit first.", HISTORY),
-    "show": CommandEntry("log.show", "", "Show a commit's metadata and changes.", HISTORY),
-    "diff": CommandEntry("log.diff", "", "Show the contents that differ between two revisions, field by field.", HISTORY),
-    "branch": CommandEntry("references.branch", "", "List, create, delete, rename or assign branches.", REFERENCES),
-    "tag": CommandEntry("references.tag", "", "List, create, delete, rename or assign tags.", REFERENCES),
-    "merge": CommandEntry("merge.merge", "", "Merge the changes of a branch into another, as one commit.", REFERENCES),
-    "resolve": CommandEntry("merge.resolve", "", "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
-    "transplant": CommandEntry("merge.transplant", "", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
-    "cherry-pick": CommandEntry("merge.transplant", "", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
-    "blame": CommandEntry("log.blame", "", "Show for each key the commit that changed it last.", HISTORY),
-    "reflog": CommandEntry("undo.reflog", "", "Show the operations on a reference, newest first: when, by whom and why.", HISTORY),
-    "undo": CommandEntry("undo.undo", "", "Undo your last operation on the store, or the last operation on a reference.", HISTORY),
-    "serve": CommandEntry("serve.serve", "", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
+    "log": CommandEntry("log.log", "Show the history, newest commit first.", HISTORY),
+    "show": CommandEntry("log.show", "Show a commit's metadata and changes.", HISTORY),
+    "diff": CommandEntry("log.diff", "Show the contents that differ between two revisions, field by field.", HISTORY),
+    "branch": CommandEntry("references.branch", "List, create, delete, rename or assign branches.", REFERENCES),
+    "tag": CommandEntry("references.tag", "List, create, delete, rename or assign tags.", REFERENCES),
+    "merge": CommandEntry("merge.merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
+    "resolve": CommandEntry("merge.resolve", "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
+    "transplant": CommandEntry("merge.transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
+    "cherry-pick": CommandEntry("merge.transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
+    "blame": CommandEntry("log.blame", "Show for each key the commit that changed it last.", HISTORY),
+    "reflog": CommandEntry("undo.reflog", "Show the operations on a reference, newest first: when, by whom and why.", HISTORY),
+    "undo": CommandEntry("undo.undo", "Undo your last operation on the store, or the last operation on a reference.", HISTORY),
+    "serve": CommandEntry("serve.serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
     "token": CommandEntry(
-        "",
         "",
         "Make, list and revoke the tokens of the callers of `nessie serve`.",
         CARE,
@@ -196,14 +185,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "gc": CommandEntry(
         "",
-        "",
         "Find the table files that no live commit can reach, and delete them after approval.",
         CARE,
         GC_COMMANDS,
         examples=("nessie gc mark --default-cutoff P30D", "nessie gc plan --warehouse s3://lake/warehouse", "nessie gc list"),
     ),
     "store": CommandEntry(
-        "",
         "",
         "Back up, load and maintain a store.",
         CARE,
@@ -214,17 +201,16 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie store maintain --dry-run",
         ),
     ),
-    "fsck": CommandEntry("store.fsck", "", "Verify every object, reference and link of the store.", CARE),
+    "fsck": CommandEntry("store.fsck", "Verify every object, reference and link of the store.", CARE),
     "audit": CommandEntry(
         "audit.audit",
-        "",
         "Check the metadata files, manifest lists and manifests of every table and view.",
         CARE,
     ),
-    "stats": CommandEntry("log.stats", "", "Count commits by author, day and key, with contents created and deleted and tables per day.", CARE),
-    "help": CommandEntry("help.help", "", "Show the manual page of a command or topic.", CARE),
-    "completion": CommandEntry("completion.completion", "", "Print the completion script of a shell.", CARE),
-    "version": CommandEntry("help.version", "", "Print the versions of nessie, of Python and of the store's format.", CARE),
+    "stats": CommandEntry("log.stats", "Count commits by author, day and key, with contents created and deleted and tables per day.", CARE),
+    "help": CommandEntry("help.help", "Show the manual page of a command or topic.", CARE),
+    "completion": CommandEntry("completion.completion", "Print the completion script of a shell.", CARE),
+    "version": CommandEntry("help.version", "Print the versions of nessie, of Python and of the store's format.", CARE),
 }
 """Every command, in the order of `nessie --help`."""
 EXAMPLES = ("nessie init", "nessie status", "nessie log -n 5 --oneline", "nessie branch feature")

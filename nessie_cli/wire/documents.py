@@ -1,7 +1,7 @@
 """The JSON of the command line beyond REST: attributes that it adds to the shapes of `shapes`, and shapes of its own.
 
 Attributes are added, never renamed or removed. The schemas in `docs/json/` are made of these classes
-and of those in `cli.documents`. `facts` writes them; a test holds it against them.
+and of the results of the commands. `facts` writes them; a test holds it against them.
 """
 # ruff: noqa: N815 (attributes of JSON)
 
