@@ -56,3 +56,13 @@ def test_the_hint_after_staging_repeats_the_options_that_name_the_place(nessie, 
     ran = nessie(*words, "content", "delete", "db.orders")
     assert f"`nessie {' '.join(words)} commit -m MSG` commits" in ran.err
     assert nessie(*words, "commit", "-m", "x").code == 0
+
+
+@pytest.mark.parametrize("words", [["content", "list"], ["content", "delete", "db.orders"], ["commit", "-m", "x"], ["log"], ["status"]])
+def test_every_command_says_how_to_go_on_if_the_current_branch_was_deleted(nessie, catalog, words) -> None:
+    catalog.branch("dev")
+    nessie("switch", "dev")
+    nessie("content", "delete", "db.items")
+    catalog.repository.delete_reference("dev", expected_hash=catalog.head("dev"))
+    ran = nessie(*words)
+    assert (ran.code, ran.err.count("`nessie switch REF`"), ran.err.count("`nessie undo dev`")) == (4, 1, 1)

@@ -21,7 +21,7 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.AmbiguousHash):
         return [f"  {hash_[:_CANDIDATE_DIGITS]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
-        return _unrelated(error) or _near_names(error, app)
+        return _unrelated(error) or _without_current_reference(error, app) or _near_names(error, app)
     if isinstance(error, errors.StoreNotFound):
         return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
     if isinstance(error, errors.OutcomeUnknown):
@@ -68,6 +68,14 @@ def _is_kept(request_id: str, app: Invocation) -> bool:
 def _unrelated(error: errors.NotFound) -> list[str]:
     shares_nothing = error.message.startswith("No common ancestor")
     return ["Their histories share no commit; `nessie merge --unrelated` merges them anyway"] if shares_nothing else []
+
+
+def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[str]:
+    """What to do if the current reference of the workspace is gone; an error with a hint needs no other."""
+    workspace, name = app.store.workspace, error.name
+    if not isinstance(error, errors.ReferenceNotFound) or "Hint:" in error.message or not workspace or workspace.current_reference() != name:
+        return []
+    return [f"'{name}' is the current reference: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted"]
 
 
 def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
