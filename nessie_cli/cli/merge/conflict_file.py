@@ -1,16 +1,7 @@
 """A conflict as a file to edit: both contents as one JSON document, with git's conflict markers.
 
-{
-  "type": "ICEBERG_TABLE",
-<<<<<<< ours (main)
-  "snapshotId": 30,
-||||||| base
-  "snapshotId": 10,
-=======
-  "snapshotId": 20,
->>>>>>> theirs (nightly)
-  "schemaId": 0
-}
+Attributes on which both sides agree stand outside of the markers. Between the markers are those of
+ours, of the base and of theirs, as git writes them with merge.conflictStyle=diff3.
 """
 
 from __future__ import annotations
