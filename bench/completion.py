@@ -9,21 +9,21 @@ from bench.commands import How, Measured, ratios
 from bench.lake import lake
 from bench.report import Line
 
-GOAL, GOAL_OF_STORE = 3.0, 6.0
+GOAL, GOAL_OF_LINES = 6.0, 9.0
 KEYSTROKES = {
-    "a command": ([""], GOAL),
-    "an option": (["log", "--"], GOAL),
-    "a branch, all of them": (["switch", ""], GOAL_OF_STORE),
-    "a branch, some": (["switch", "team/feature-99"], GOAL_OF_STORE),
-    "a revision": (["log", ""], GOAL_OF_STORE),
-    "a hash, with subjects": (["commit", "--expected-hash", ""], GOAL_OF_STORE),
-    "a namespace": (["content", "show", ""], GOAL_OF_STORE),
-    "a table, all of a namespace": (["content", "show", "area_0000."], GOAL_OF_STORE),
-    "a table, some": (["content", "show", "area_0000.table_00001"], GOAL_OF_STORE),
+    "a command": ("command", [""]),
+    "a branch, all of them": ("reference", ["switch", ""]),
+    "a branch, some": ("reference", ["switch", "team/feature-99"]),
+    "a revision": ("range", ["log", ""]),
+    "a hash, with subjects": ("hash", ["commit", "--expected-hash", ""]),
+    "a namespace": ("key", ["content", "show", ""]),
+    "a table, all of a namespace": ("key", ["content", "show", "area_0000."]),
+    "a table, some": ("key", ["content", "show", "area_0000.table_00001"]),
 }
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     """The ratios to `python -c pass`."""
-    lines = {f"TAB for {name}": Measured(("__complete", "--", *typed), goal) for name, (typed, goal) in KEYSTROKES.items()}
+    lines = {f"TAB for {name}": Measured(("__complete", "--kind", kind, "--", *typed), GOAL) for name, (kind, typed) in KEYSTROKES.items()}
+    lines["a line without a script"] = Measured(("__complete", "--", "switch", "team/feature-99"), GOAL_OF_LINES)
     return ratios(lake(scratch, small=how.small), lines, how)

@@ -10,7 +10,7 @@ from bench.commands import How, Measured, ratios
 from bench.lake import lake, moment
 from bench.report import Line
 
-GOAL = 8.0
+GOAL = 10.0
 _TABLE = str(corpus.table_key(10))
 _COMMANDS = f"""
 log

@@ -12,7 +12,7 @@ from bench.report import Line
 COMMITS = 100
 TABLES = 500
 LINES = {
-    "nessie log -n 20 --json": Measured(("log", "-n", "20", "--json"), 7.0),
+    "nessie log -n 20 --json": Measured(("log", "-n", "20", "--json"), 8.0),
     "nessie --version": Measured(("--version",), 3.0),
 }
 
