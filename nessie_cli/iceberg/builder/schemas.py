@@ -1,0 +1,206 @@
+"""Schemas: their types, field ids and names, and which format version has which type.
+
+https://iceberg.apache.org/spec/#schemas-and-data-types
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.values import Document
+
+_SIMPLE = frozenset(
+    {
+        "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz",
+        "timestamp_ns", "timestamptz_ns", "string", "uuid", "binary", "unknown", "variant",
+        "geometry", "geography",
+    }
+)  # fmt: skip
+_PARAMETERS = re.compile(r"(fixed|decimal|geometry|geography)\s*[(\[]\s*(.*?)\s*[)\]]", re.IGNORECASE)
+_DECIMAL = re.compile(r"(\d+)\s*,\s*(\d+)")
+_MOST_DIGITS = 38
+_SINCE_VERSION_3 = frozenset({"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"})
+_VERSION_3 = 3
+
+
+class Field(NamedTuple):
+    """A field anywhere in a schema, also the element of a list or the key or value of a map.
+
+    `name` is the full name, such as `orders.element.price`. `parents` are the ids of the fields
+    around it, the outermost first.
+    """
+
+    id: int
+    name: str
+    type: Any
+    required: bool
+    parents: tuple[int, ...]
+    document: Mapping[str, Any]
+
+
+def type_name(type_: Any) -> str:
+    """Returns the name of a type without its parameters: `decimal`, `struct`, ..."""
+    return str(type_["type"]) if isinstance(type_, dict) else re.split(r"[(\[]", str(type_))[0].strip()
+
+
+def is_primitive(type_: Any) -> bool:
+    """Whether values of a type have no parts. Variants have."""
+    return not isinstance(type_, dict) and type_name(type_) != "variant"
+
+
+def fields(schema: Document) -> dict[int, Field]:
+    """Returns all fields of a schema by id. Raises `InvalidInput` for a schema that is not sound."""
+    found: dict[int, Field] = {}
+    for field in _walk(schema, "", (), "schema"):
+        if field.id in found:
+            other = found[field.id].name
+            raise InvalidInput(f"schema: the fields {other} and {field.name} have the same id {field.id}")
+        found[field.id] = field
+    names: set[str] = set()
+    for field in found.values():
+        if field.name in names:
+            raise InvalidInput(f"schema: there are two fields {field.name}")
+        names.add(field.name)
+    return found
+
+
+def _walk(type_: Any, prefix: str, parents: tuple[int, ...], where: str) -> Iterator[Field]:
+    if not isinstance(type_, dict):
+        return
+    kind = values.text(type_, "type", where)
+    if kind == "struct":
+        for one in values.objects(type_, "fields", where):
+            name = prefix + values.text(one, "name", f"{where}: field")
+            id_ = values.integer(one, "id", f"{where}: field {name}")
+            required = values.boolean(one, "required", f"{where}: field {name}")
+            yield from _with_parts(Field(id_, name, one.get("type"), required, parents, one))
+        return
+    parts = {"list": ("element",), "map": ("key", "value")}.get(kind)
+    if parts is None:
+        raise InvalidInput(f"{where}: there is no type {kind!r}")
+    for part in parts:
+        id_ = values.integer(type_, f"{part}-id", where)
+        required = part == "key" or values.boolean(type_, f"{part}-required", where)
+        yield from _with_parts(Field(id_, prefix + part, type_.get(part), required, parents, type_))
+
+
+def _with_parts(field: Field) -> Iterator[Field]:
+    where = f"schema: field {field.name}"
+    if not isinstance(field.type, dict):
+        canonical_type(field.type, where)
+    yield field
+    yield from _walk(field.type, f"{field.name}.", (*field.parents, field.id), where)
+
+
+def canonical_type(type_: Any, where: str) -> str:
+    """Returns a primitive type in the spelling of the specification. Raises `InvalidInput`."""
+    if not isinstance(type_, str):
+        raise InvalidInput(f"{where}: the type is missing or is not a type")
+    name = type_.strip().lower()
+    if name in _SIMPLE:
+        return name
+    if found := _PARAMETERS.fullmatch(type_.strip()):
+        name, given = found[1].lower(), found[2]
+        if name == "fixed" and given.isdecimal():
+            return f"fixed[{int(given)}]"
+        if name == "decimal" and (numbers := _DECIMAL.fullmatch(given)):
+            precision, scale = int(numbers[1]), int(numbers[2])
+            if precision > _MOST_DIGITS:
+                raise InvalidInput(f"{where}: decimal has at most {_MOST_DIGITS} digits, not {precision}")
+            return f"decimal({precision}, {scale})"
+        if name in ("geometry", "geography"):
+            return f"{name}({given})"
+    raise InvalidInput(f"{where}: there is no type {type_!r}")
+
+
+def canonical(schema: Document) -> Document:
+    """Returns a copy of a schema with types in the spelling of the specification."""
+    return {**_mapped(schema, lambda id_: id_), "type": "struct"}
+
+
+def highest_id(schema: Document) -> int:
+    """Returns the highest field id, 0 if there are no fields."""
+    return max(fields(schema), default=0)
+
+
+def check(schema: Document, version: int) -> None:
+    """Raises `InvalidInput` if a table of a format version cannot have this schema."""
+    found = fields(schema)
+    for field in found.values():
+        if version < _VERSION_3 and type_name(field.type) in _SINCE_VERSION_3:
+            raise InvalidInput(f"schema: field {field.name}: type {field.type} needs format version {_VERSION_3}")
+        if version < _VERSION_3 and field.document.get("initial-default") is not None:
+            raise InvalidInput(f"schema: field {field.name}: initial-default needs format version {_VERSION_3}")
+        if field.required and type_name(field.type) == "unknown":
+            raise InvalidInput(f"schema: field {field.name}: a field of type unknown must be optional")
+    for id_ in identifiers(schema):
+        identifier = found.get(id_)
+        if identifier is None:
+            raise InvalidInput(f"schema: identifier field {id_} is not in the schema")
+        _check_identifier(identifier, found)
+
+
+def _check_identifier(field: Field, found: Mapping[int, Field]) -> None:
+    if not is_primitive(field.type) or not field.required:
+        raise InvalidInput(f"schema: identifier field {field.name} must be primitive and required")
+    if type_name(field.type) in ("float", "double"):
+        raise InvalidInput(f"schema: identifier field {field.name} must not be {field.type}")
+    for parent in field.parents:
+        if type_name(found[parent].type) != "struct" or not found[parent].required:
+            raise InvalidInput(f"schema: identifier field {field.name} must lie in required structs only")
+
+
+def identifiers(schema: Document) -> set[int]:
+    """Returns the ids of the identifier fields."""
+    given = schema.get("identifier-field-ids")
+    return set(values.integers(schema, "identifier-field-ids", "schema")) if given else set()
+
+
+def same(one: Document, other: Document) -> bool:
+    """Whether two schemas have the same fields and identifier fields. The schema id is ignored."""
+    return _comparable(one) == _comparable(other) and identifiers(one) == identifiers(other)
+
+
+def _comparable(type_: Any) -> Any:
+    if not isinstance(type_, dict):
+        return canonical_type(type_, "schema")
+    kind = type_.get("type")
+    if kind == "struct":
+        return [
+            (one["id"], one["name"], one["required"], _comparable(one["type"]), one.get("doc"),
+             one.get("initial-default"), one.get("write-default"))
+            for one in type_["fields"]
+        ]  # fmt: skip
+    parts = ("element",) if kind == "list" else ("key", "value")
+    return [kind, *((type_[f"{p}-id"], type_.get(f"{p}-required"), _comparable(type_[p])) for p in parts)]
+
+
+def with_fresh_ids(schema: Document, next_id: Callable[[], int]) -> Document:
+    """Returns a copy of a schema with new field ids. Those of a struct come before those inside of it."""
+    ids: dict[int, int] = {}
+
+    def fresh(old: int) -> int:
+        ids[old] = next_id()
+        return ids[old]
+
+    made: Document = _mapped(schema, fresh)
+    if known := identifiers(schema):
+        made["identifier-field-ids"] = sorted(ids[one] for one in known)
+    return made
+
+
+def _mapped(type_: Any, id_of: Callable[[int], int]) -> Any:
+    """Copies a type with its field ids mapped."""
+    if not isinstance(type_, dict):
+        return canonical_type(type_, "schema")
+    if type_["type"] == "struct":
+        ids = [id_of(one["id"]) for one in type_["fields"]]
+        made = [{**one, "id": id_, "type": _mapped(one["type"], id_of)} for id_, one in zip(ids, type_["fields"], strict=True)]
+        return {**type_, "fields": made}
+    parts = ("element",) if type_["type"] == "list" else ("key", "value")
+    mapped = {f"{part}-id": id_of(type_[f"{part}-id"]) for part in parts}
+    return {**type_, **mapped, **{part: _mapped(type_[part], id_of) for part in parts}}

@@ -1,0 +1,601 @@
+"""Table metadata: new tables, and the 23 updates of the Iceberg REST specification.
+
+https://iceberg.apache.org/spec/#table-metadata-and-snapshots
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import partitions, schemas, values
+from nessie_cli.iceberg.builder.requirements import RequirementFailed
+from nessie_cli.iceberg.builder.values import Document
+
+DEFAULT_VERSION = 2
+NEWEST_VERSION = 3
+LAST_ADDED = -1
+NO_SNAPSHOT = -1
+MAIN = "main"
+RESERVED_PROPERTIES = frozenset(
+    {
+        "format-version", "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id",
+        "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order",
+    }
+)  # fmt: skip
+"""Properties of a request to create a table that are not stored as properties."""
+_NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
+_MOST_METADATA_FILES = "write.metadata.previous-versions-max"
+_MOST_METADATA_FILES_DEFAULT = 100
+_ROW_LINEAGE = 3
+_CLOCK_SKEW = 60_000
+"""Milliseconds that a snapshot may be older than the one before it."""
+_ORDER = (
+    "format-version", "table-uuid", "location", "last-sequence-number", "last-updated-ms",
+    "last-column-id", "schema", "current-schema-id", "schemas", "partition-spec", "default-spec-id",
+    "partition-specs", "last-partition-id", "default-sort-order-id", "sort-orders", "properties",
+    "current-snapshot-id", "next-row-id", "encryption-keys", "refs", "snapshots", "statistics",
+    "partition-statistics", "snapshot-log", "metadata-log",
+)  # fmt: skip
+
+
+def version_of(document: Mapping[str, Any]) -> int:
+    """Returns the format version of metadata. Raises `InvalidInput` for one that is not supported."""
+    return _supported(values.integer(document, "format-version", "table metadata"))
+
+
+def _supported(version: int) -> int:
+    if not 1 <= version <= NEWEST_VERSION:
+        raise InvalidInput(f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}")
+    return version
+
+
+def new_table(request: Document, location: str, now: int) -> Document:
+    """Returns the metadata of a new table, with field ids assigned afresh.
+
+    `request` has the members of a CreateTableRequest: `schema`, `partition-spec`, `write-order` and
+    `properties`, of which `format-version` chooses the format version. `now` is in milliseconds
+    since 1970. Raises `InvalidInput`.
+    """
+    where = "table"
+    schema = values.object_(request, "schema", where)
+    spec = request.get("partition-spec") and values.object_(request, "partition-spec", where)
+    order = request.get("write-order") and values.object_(request, "write-order", where)
+    properties = values.text_map(request, "properties", where) if request.get("properties") else {}
+    given = properties.get("format-version", str(DEFAULT_VERSION))
+    if not given.isdecimal():
+        raise InvalidInput(f"property format-version: must be an integer, not {given!r}")
+    builder = TableBuilder(None, now, version=int(given))
+    names = {id_: field.name for id_, field in schemas.fields(schema).items()}
+    counter = iter(range(1, len(names) + 1))
+    fresh = schemas.with_fresh_ids(schema, lambda: next(counter))
+    ids = {field.name: id_ for id_, field in schemas.fields(fresh).items()}
+
+    def moved(one: Document) -> Document:
+        source = values.integer(one, "source-id", "partition spec or sort order")
+        if source not in names:
+            raise InvalidInput(f"partition spec or sort order: the schema has no field {source}")
+        return {**one, "source-id": ids[names[source]]}
+
+    fields = [moved(one) for one in values.objects(spec, "fields", "partition spec")] if spec else []
+    sorts = [moved(one) for one in values.objects(order, "fields", "sort order")] if order else []
+    for one in fields:
+        one.pop("field-id", None)
+    builder.apply({"action": "assign-uuid", "uuid": str(uuid.uuid4())})
+    builder.apply({"action": "add-schema", "schema": {**fresh, "schema-id": 0}})
+    builder.apply({"action": "set-current-schema", "schema-id": LAST_ADDED})
+    builder.apply({"action": "add-spec", "spec": {"spec-id": 0, "fields": fields}})
+    builder.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
+    builder.apply({"action": "add-sort-order", "sort-order": {"order-id": 1 if sorts else 0, "fields": sorts}})
+    builder.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
+    builder.apply({"action": "set-location", "location": location})
+    kept = {name: value for name, value in properties.items() if name not in RESERVED_PROPERTIES}
+    builder.apply({"action": "set-properties", "updates": {**_NEW_TABLE_PROPERTIES, **kept}})
+    return builder.build()
+
+
+def updated(
+    base: Document | None,
+    updates: Sequence[Document],
+    now: int,
+    previous_location: str | None = None,
+) -> Document:
+    """Returns metadata with updates applied in order; `base` itself if they change nothing.
+
+    `base` is None for a table that the updates create. `previous_location` is the metadata file of
+    `base`, which goes into the metadata log. Raises `InvalidInput` for updates that cannot be
+    applied, and `RequirementFailed` for a snapshot that is based on stale metadata.
+    """
+    version = DEFAULT_VERSION
+    if base is None:
+        # A new table begins with the version that its updates ask for.
+        for one in updates:
+            if one.get("action") == "upgrade-format-version":
+                version = values.integer(one, "format-version", "upgrade-format-version")
+    builder = TableBuilder(base, now, version=version)
+    for one in updates:
+        builder.apply(one)
+    return builder.build(previous_location)
+
+
+def normalized(document: Document) -> Document:
+    """Returns a copy of metadata with the members that older format versions may leave out."""
+    made = deepcopy(document)
+    version = version_of(made)
+    where = "table metadata"
+    if "schemas" not in made:
+        schema = values.object_(made, "schema", where)
+        schema.setdefault("schema-id", 0)
+        made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
+    if "partition-specs" not in made:
+        fields = made.get("partition-spec") or []
+        numbered = [{"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)]
+        made["partition-specs"], made["default-spec-id"] = [{"spec-id": 0, "fields": numbered}], 0
+    if made.get("last-partition-id") is None:
+        made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))
+    if "sort-orders" not in made:
+        made["sort-orders"] = [{"order-id": partitions.UNSORTED_ORDER_ID, "fields": []}]
+        made["default-sort-order-id"] = partitions.UNSORTED_ORDER_ID
+    current = made.get("current-snapshot-id")
+    if made.get("refs") is None:
+        has_snapshot = current not in (None, NO_SNAPSHOT)
+        made["refs"] = {MAIN: {"snapshot-id": current, "type": "branch"}} if has_snapshot else {}
+    if current is None:
+        made["current-snapshot-id"] = NO_SNAPSHOT
+    made["properties"] = made.get("properties") or {}
+    for name in ("snapshots", "statistics", "partition-statistics", "snapshot-log", "metadata-log"):
+        made[name] = made.get(name) or []
+    made.setdefault("last-sequence-number", 0)
+    if version >= _ROW_LINEAGE:
+        values.long(made, "next-row-id", where)
+    return made
+
+
+class TableBuilder:
+    """Applies updates to metadata. `now` is in milliseconds since 1970."""
+
+    def __init__(self, base: Document | None, now: int, *, version: int = DEFAULT_VERSION) -> None:
+        self._base = base
+        self._now = now
+        self._made = normalized(base) if base is not None else _empty(_supported(version))
+        self._changed = base is None
+        self._last_added: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
+        self._added_schemas: set[int] = set()
+        self._added_snapshots: set[int] = set()
+        self._moves_of_main: list[int] = []
+        self._removed_snapshots = False
+
+    @property
+    def _version(self) -> int:
+        return int(self._made["format-version"])
+
+    def apply(self, update: Document) -> None:
+        """Applies one update. Raises `InvalidInput` or `RequirementFailed`."""
+        action = values.text(update, "action", "update")
+        apply = self._UPDATES.get(action)
+        if apply is None:
+            raise InvalidInput(f"update: there is no update {action!r} of a table")
+        apply(self, update)
+
+    def build(self, previous_location: str | None = None) -> Document:
+        """Returns the new metadata, or the base if nothing has changed."""
+        made = self._made
+        if not self._changed and self._base is not None:
+            return self._base
+        self._check()
+        self._trim_snapshot_log()
+        if self._base is not None and previous_location is not None:
+            entry = {
+                "timestamp-ms": self._base["last-updated-ms"],
+                "metadata-file": previous_location,
+            }
+            made["metadata-log"] = [*made["metadata-log"], entry][-_most_files(made["properties"]) :]
+        # Another machine may have had a clock that is ahead.
+        logged = made["snapshot-log"][-1]["timestamp-ms"] if made["snapshot-log"] else 0
+        made["last-updated-ms"] = max(self._now, made.get("last-updated-ms", 0), logged)
+        return _written(made)
+
+    def _check(self) -> None:
+        made = self._made
+        for member in ("table-uuid", "location"):
+            if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
+                raise InvalidInput(f"table metadata: {member} is missing")
+        schema = self._current_schema()
+        specs, orders = _by_id(made["partition-specs"], "spec-id"), _by_id(made["sort-orders"], "order-id")
+        if made["default-spec-id"] not in specs or made["default-sort-order-id"] not in orders:
+            raise InvalidInput("table metadata: the default partition spec or sort order is missing")
+        partitions.check_spec(specs[made["default-spec-id"]], schema, version=0)
+        partitions.check_order(orders[made["default-sort-order-id"]], schema)
+        for spec in made["partition-specs"]:
+            partitions.check_names(spec, schema)
+
+    def _current_schema(self) -> Document:
+        found = _by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
+        if found is None:
+            raise InvalidInput("table metadata: there is no current schema")
+        return found
+
+    def _trim_snapshot_log(self) -> None:
+        """Drops entries of snapshots that were current only between updates, and of removed ones."""
+        made = self._made
+        current = made["current-snapshot-id"]
+        between = {one for one in self._moves_of_main if one in self._added_snapshots and one != current}
+        if not between and not self._removed_snapshots:
+            return
+        known = _by_id(made["snapshots"], "snapshot-id")
+        log: list[Document] = []
+        for entry in made["snapshot-log"]:
+            if entry["snapshot-id"] not in known:
+                # History before a gap would make time travel read a wrong snapshot.
+                log = [] if self._removed_snapshots else log
+            elif entry["snapshot-id"] not in between:
+                log.append(entry)
+        if current in known and (not log or log[-1]["snapshot-id"] != current):
+            raise InvalidInput("snapshot log: the latest entry is not the current snapshot")
+        made["snapshot-log"] = log
+
+    # -- identity, properties, location -----------------------------------------------------------
+
+    def _assign_uuid(self, update: Document) -> None:
+        given = values.text(update, "uuid", "assign-uuid")
+        self._set("table-uuid", given)
+
+    def _upgrade(self, update: Document) -> None:
+        wanted = _supported(values.integer(update, "format-version", "upgrade-format-version"))
+        if wanted < self._version:
+            raise InvalidInput(f"format version {self._version} cannot be downgraded to {wanted}")
+        self._set("format-version", wanted)
+        if wanted >= _ROW_LINEAGE:
+            self._made.setdefault("next-row-id", 0)
+
+    def _set_location(self, update: Document) -> None:
+        given = values.text(update, "location", "set-location")
+        self._set("location", given.rstrip("/") or given)
+
+    def _set_properties(self, update: Document) -> None:
+        given = values.text_map(update, "updates", "set-properties")
+        self._made["properties"].update(given)
+        self._changed |= bool(given)
+
+    def _remove_properties(self, update: Document) -> None:
+        given = values.texts(update, "removals", "remove-properties")
+        for name in given:
+            self._made["properties"].pop(name, None)
+        self._changed |= bool(given)
+
+    def _set(self, member: str, value: Any) -> None:
+        if self._made.get(member) != value:
+            self._made[member] = value
+            self._changed = True
+
+    # -- schemas ------------------------------------------------------------------------------------
+
+    def _add_schema(self, update: Document) -> None:
+        schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
+        schemas.check(schema, self._version)
+        made = self._made
+        known = _by_id(made["schemas"], "schema-id")
+        id_ = _same_or_next(made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"])
+        last_column = max(made["last-column-id"], schemas.highest_id(schema))
+        if id_ in known and last_column == made["last-column-id"]:
+            self._last_added["schema"] = id_ if id_ in self._added_schemas else None
+            return
+        made["last-column-id"] = last_column
+        if id_ not in known:
+            made["schemas"].append({**schema, "schema-id": id_})
+        self._added_schemas.add(id_)
+        self._last_added["schema"] = id_
+        self._changed = True
+
+    def _set_current_schema(self, update: Document) -> None:
+        id_ = self._id(update, "schema-id", "schema")
+        if id_ not in _by_id(self._made["schemas"], "schema-id"):
+            raise InvalidInput(f"set-current-schema: there is no schema {id_}")
+        self._set("current-schema-id", id_)
+
+    def _remove_schemas(self, update: Document) -> None:
+        self._remove_by_id(update, "schema-ids", "schemas", "schema-id", "current-schema-id")
+
+    def _id(self, update: Document, member: str, what: str) -> int:
+        """Returns the id that an update names; -1 stands for the last one that was added."""
+        id_ = values.integer(update, member, str(update["action"]))
+        if id_ != LAST_ADDED:
+            return id_
+        added = self._last_added[what]
+        if added is None:
+            raise InvalidInput(f"{update['action']}: no {what} has been added")
+        return added
+
+    def _remove_by_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
+        gone = set(values.integers(update, ids, str(update["action"])))
+        if self._made[current] in gone:
+            raise InvalidInput(f"{update['action']}: {self._made[current]} is the {current.removesuffix('-id')}")
+        self._made[member] = [one for one in self._made[member] if one[id_] not in gone]
+        self._changed |= bool(gone)
+
+    # -- partition specs and sort orders --------------------------------------------------------------
+
+    def _add_spec(self, update: Document) -> None:
+        made = self._made
+        given = values.object_(update, "spec", "add-spec")
+        spec = partitions.spec(given, made["partition-specs"], made["last-partition-id"])
+        id_ = _same_or_next(made["partition-specs"], "spec-id", spec, partitions.same_spec, 0)
+        if id_ in _by_id(made["partition-specs"], "spec-id"):
+            self._last_added["spec"] = id_ if self._last_added["spec"] is not None else None
+            return
+        partitions.check_spec(spec, self._current_schema(), self._version)
+        made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
+        made["partition-specs"].append({**spec, "spec-id": id_})
+        self._last_added["spec"] = id_
+        self._changed = True
+
+    def _set_default_spec(self, update: Document) -> None:
+        id_ = self._id(update, "spec-id", "spec")
+        if id_ not in _by_id(self._made["partition-specs"], "spec-id"):
+            raise InvalidInput(f"set-default-spec: there is no partition spec {id_}")
+        self._set("default-spec-id", id_)
+
+    def _remove_specs(self, update: Document) -> None:
+        self._remove_by_id(update, "spec-ids", "partition-specs", "spec-id", "default-spec-id")
+
+    def _add_order(self, update: Document) -> None:
+        made = self._made
+        order = partitions.order(values.object_(update, "sort-order", "add-sort-order"))
+        id_ = partitions.UNSORTED_ORDER_ID
+        if order["fields"]:
+            id_ = _same_or_next(made["sort-orders"], "order-id", order, partitions.same_order, 1)
+        if id_ in _by_id(made["sort-orders"], "order-id"):
+            self._last_added["order"] = id_ if self._last_added["order"] is not None else None
+            return
+        partitions.check_order(order, self._current_schema())
+        made["sort-orders"].append({**order, "order-id": id_})
+        self._last_added["order"] = id_
+        self._changed = True
+
+    def _set_default_order(self, update: Document) -> None:
+        id_ = self._id(update, "sort-order-id", "order")
+        if id_ not in _by_id(self._made["sort-orders"], "order-id"):
+            raise InvalidInput(f"set-default-sort-order: there is no sort order {id_}")
+        self._set("default-sort-order-id", id_)
+
+    # -- snapshots ------------------------------------------------------------------------------------
+
+    def _add_snapshot(self, update: Document) -> None:
+        where, made = "add-snapshot", self._made
+        snapshot = values.object_(update, "snapshot", where)
+        id_ = values.long(snapshot, "snapshot-id", where)
+        values.long(snapshot, "timestamp-ms", where)
+        if "manifest-list" in snapshot or "manifests" not in snapshot:
+            values.text(snapshot, "manifest-list", where)
+        if not (made["schemas"] and made["partition-specs"] and made["sort-orders"]):
+            raise InvalidInput(f"{where}: a schema, a partition spec and a sort order have to come before")
+        if id_ in _by_id(made["snapshots"], "snapshot-id"):
+            raise InvalidInput(f"{where}: snapshot {id_} exists already")
+        sequence = 0
+        if self._version > 1:
+            sequence = values.long(snapshot, "sequence-number", where)
+            has_parent = snapshot.get("parent-snapshot-id") is not None
+            if sequence < made["last-sequence-number"] + has_parent:
+                raise RequirementFailed(
+                    f"Cannot add snapshot with sequence number {sequence}, the last sequence number is {made['last-sequence-number']}"
+                )
+        if self._version >= _ROW_LINEAGE:
+            first = values.long(snapshot, "first-row-id", where)
+            if first < made["next-row-id"]:
+                raise RequirementFailed(f"Cannot add snapshot with first-row-id {first}, the next-row-id is {made['next-row-id']}")
+            made["next-row-id"] += values.long(snapshot, "added-rows", where)
+        made["last-sequence-number"] = sequence
+        made["snapshots"].append(snapshot)
+        self._added_snapshots.add(id_)
+        self._changed = True
+
+    def _set_ref(self, update: Document) -> None:
+        where, made = "set-snapshot-ref", self._made
+        name = values.text(update, "ref-name", where)
+        ref = _ref(update)
+        if made["refs"].get(name) == ref:
+            return
+        id_ = ref["snapshot-id"]
+        snapshot = _by_id(made["snapshots"], "snapshot-id").get(id_)
+        if snapshot is None:
+            raise InvalidInput(f"{where}: {name}: there is no snapshot {id_}")
+        if name == MAIN:
+            if ref["type"] != "branch":
+                raise InvalidInput(f"{where}: {MAIN} must be a branch")
+            made["current-snapshot-id"] = id_
+            added = id_ in self._added_snapshots
+            self._log_snapshot(snapshot["timestamp-ms"] if added else self._now, id_)
+            self._moves_of_main.append(id_)
+        made["refs"][name] = ref
+        self._changed = True
+
+    def _log_snapshot(self, time: int, id_: int) -> None:
+        log = self._made["snapshot-log"]
+        # Iceberg's own library does not load a table whose log goes back further.
+        if log and time < log[-1]["timestamp-ms"] - _CLOCK_SKEW:
+            raise InvalidInput(
+                f"set-snapshot-ref: snapshot {id_} of {time} is older than the latest entry of the snapshot log, {log[-1]['timestamp-ms']}"
+            )
+        log.append({"timestamp-ms": time, "snapshot-id": id_})
+
+    def _remove_ref(self, update: Document) -> None:
+        self._drop_ref(values.text(update, "ref-name", "remove-snapshot-ref"))
+
+    def _drop_ref(self, name: str) -> None:
+        if name == MAIN:
+            self._made["current-snapshot-id"] = NO_SNAPSHOT
+        if self._made["refs"].pop(name, None) is not None:
+            self._changed = True
+
+    def _remove_snapshots(self, update: Document) -> None:
+        made = self._made
+        gone = set(values.integers(update, "snapshot-ids", "remove-snapshots", values.INT64))
+        kept = [one for one in made["snapshots"] if one["snapshot-id"] not in gone]
+        if len(kept) == len(made["snapshots"]):
+            return
+        made["snapshots"] = kept
+        for member in ("statistics", "partition-statistics"):
+            made[member] = [one for one in made[member] if one["snapshot-id"] not in gone]
+        for name in [name for name, ref in made["refs"].items() if ref["snapshot-id"] in gone]:
+            self._drop_ref(name)
+        self._removed_snapshots = self._changed = True
+
+    # -- statistics and encryption keys -----------------------------------------------------------------
+
+    def _set_statistics(self, update: Document) -> None:
+        given = values.object_(update, "statistics", "set-statistics")
+        values.text(given, "statistics-path", "set-statistics")
+        values.objects(given, "blob-metadata", "set-statistics")
+        self._put_statistics("statistics", given)
+
+    def _set_partition_statistics(self, update: Document) -> None:
+        given = values.object_(update, "partition-statistics", "set-partition-statistics")
+        values.text(given, "statistics-path", "set-partition-statistics")
+        self._put_statistics("partition-statistics", given)
+
+    def _put_statistics(self, member: str, given: Document) -> None:
+        id_ = values.long(given, "snapshot-id", f"set-{member}")
+        values.long(given, "file-size-in-bytes", f"set-{member}")
+        others = [one for one in self._made[member] if one["snapshot-id"] != id_]
+        self._made[member] = [*others, given]
+        self._changed = True
+
+    def _remove_statistics(self, update: Document) -> None:
+        self._drop_statistics("statistics", update)
+
+    def _remove_partition_statistics(self, update: Document) -> None:
+        self._drop_statistics("partition-statistics", update)
+
+    def _drop_statistics(self, member: str, update: Document) -> None:
+        id_ = values.long(update, "snapshot-id", f"remove-{member}")
+        kept = [one for one in self._made[member] if one["snapshot-id"] != id_]
+        self._changed |= len(kept) != len(self._made[member])
+        self._made[member] = kept
+
+    def _add_encryption_key(self, update: Document) -> None:
+        key = values.object_(update, "encryption-key", "add-encryption-key")
+        id_ = values.text(key, "key-id", "add-encryption-key")
+        values.text(key, "encrypted-key-metadata", "add-encryption-key")
+        keys = self._made.setdefault("encryption-keys", [])
+        if id_ not in _by_id(keys, "key-id"):
+            keys.append(key)
+            self._changed = True
+
+    def _remove_encryption_key(self, update: Document) -> None:
+        id_ = values.text(update, "key-id", "remove-encryption-key")
+        keys = self._made.get("encryption-keys") or []
+        kept = [one for one in keys if one["key-id"] != id_]
+        if len(kept) != len(keys):
+            self._made["encryption-keys"] = kept
+            self._changed = True
+
+    _UPDATES: ClassVar[Mapping[str, Callable[[TableBuilder, Document], None]]] = {
+        "assign-uuid": _assign_uuid,
+        "upgrade-format-version": _upgrade,
+        "add-schema": _add_schema,
+        "set-current-schema": _set_current_schema,
+        "remove-schemas": _remove_schemas,
+        "add-spec": _add_spec,
+        "set-default-spec": _set_default_spec,
+        "remove-partition-specs": _remove_specs,
+        "add-sort-order": _add_order,
+        "set-default-sort-order": _set_default_order,
+        "add-snapshot": _add_snapshot,
+        "set-snapshot-ref": _set_ref,
+        "remove-snapshot-ref": _remove_ref,
+        "remove-snapshots": _remove_snapshots,
+        "set-location": _set_location,
+        "set-properties": _set_properties,
+        "remove-properties": _remove_properties,
+        "set-statistics": _set_statistics,
+        "remove-statistics": _remove_statistics,
+        "set-partition-statistics": _set_partition_statistics,
+        "remove-partition-statistics": _remove_partition_statistics,
+        "add-encryption-key": _add_encryption_key,
+        "remove-encryption-key": _remove_encryption_key,
+    }
+
+
+def _empty(version: int) -> Document:
+    made: Document = {
+        "format-version": version,
+        "table-uuid": str(uuid.uuid4()),
+        "last-sequence-number": 0,
+        "last-column-id": 0,
+        "current-schema-id": 0,
+        "default-spec-id": 0,
+        "last-partition-id": 0,
+        "default-sort-order-id": 0,
+        "current-snapshot-id": NO_SNAPSHOT,
+        "properties": {},
+        "refs": {},
+    }
+    lists = ("schemas", "partition-specs", "sort-orders", "snapshots", "statistics",
+             "partition-statistics", "snapshot-log", "metadata-log")  # fmt: skip
+    made |= {name: [] for name in lists}
+    return made | ({"next-row-id": 0} if version >= _ROW_LINEAGE else {})
+
+
+def _ref(update: Document) -> Document:
+    """Returns the snapshot reference of an update, without the members that say what to do with it."""
+    where = "set-snapshot-ref"
+    ref = {name: value for name, value in update.items() if name not in ("action", "ref-name") and value is not None}
+    values.long(ref, "snapshot-id", where)
+    ref["type"] = values.text(ref, "type", where).lower()
+    if ref["type"] not in ("branch", "tag"):
+        raise InvalidInput(f"{where}: type must be branch or tag, not {ref['type']!r}")
+    for member in ("min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms"):
+        if member in ref:
+            if values.long(ref, member, where) < 1:
+                raise InvalidInput(f"{where}: {member} must be at least 1")
+            if ref["type"] == "tag" and member != "max-ref-age-ms":
+                raise InvalidInput(f"{where}: a tag has no {member}")
+    return ref
+
+
+def _same_or_next(
+    known: Iterable[Document],
+    id_: str,
+    wanted: Document,
+    same: Callable[[Document, Document], bool],
+    first: int,
+) -> int:
+    """Returns the id of an equal document, otherwise the one above the highest id."""
+    free = first
+    for one in known:
+        if same(one, wanted):
+            return int(one[id_])
+        free = max(free, one[id_] + 1)
+    return free
+
+
+def _by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
+    return {one[member]: one for one in documents}
+
+
+def _most_files(properties: Mapping[str, str]) -> int:
+    given = properties.get(_MOST_METADATA_FILES, str(_MOST_METADATA_FILES_DEFAULT))
+    try:
+        return max(1, int(given))
+    except ValueError:
+        raise InvalidInput(f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}") from None
+
+
+def _written(made: Document) -> Document:
+    """Returns metadata as the file of its format version holds it."""
+    version = made["format-version"]
+    for member in ("schema", "partition-spec"):
+        made.pop(member, None)
+    if version == 1:
+        del made["last-sequence-number"]
+        schema = _by_id(made["schemas"], "schema-id")[made["current-schema-id"]]
+        spec = _by_id(made["partition-specs"], "spec-id")[made["default-spec-id"]]
+        made |= {"schema": schema, "partition-spec": spec["fields"]}
+    if version >= _ROW_LINEAGE and made["current-snapshot-id"] == NO_SNAPSHOT:
+        made["current-snapshot-id"] = None
+    if not made.get("encryption-keys", True):
+        del made["encryption-keys"]
+    return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}

@@ -1,0 +1,236 @@
+"""View metadata: new views, and the 8 updates of the Iceberg REST specification.
+
+https://iceberg.apache.org/view-spec/
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import ClassVar
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import schemas, values
+from nessie_cli.iceberg.builder.values import Document
+
+VERSION = 1
+LAST_ADDED = -1
+_HISTORY_SIZE = "version.history.num-entries"
+_HISTORY_SIZE_DEFAULT = 10
+_MAY_DROP_DIALECTS = "replace.drop-dialect.allowed"
+_ORDER = (
+    "view-uuid", "format-version", "location", "properties", "schemas", "current-version-id",
+    "versions", "version-log",
+)  # fmt: skip
+
+
+def new_view(
+    schema: Document,
+    version: Document,
+    location: str,
+    properties: Mapping[str, str],
+    now: int,
+) -> Document:
+    """Returns the metadata of a new view. `now` is in milliseconds since 1970."""
+    builder = ViewBuilder(None, now)
+    builder.apply({"action": "assign-uuid", "uuid": str(uuid.uuid4())})
+    builder.apply({"action": "set-location", "location": location})
+    builder.apply({"action": "set-properties", "updates": dict(properties)})
+    builder.apply({"action": "add-schema", "schema": schema})
+    builder.apply({"action": "add-view-version", "view-version": {**version, "schema-id": LAST_ADDED}})
+    builder.apply({"action": "set-current-view-version", "view-version-id": LAST_ADDED})
+    return builder.build()
+
+
+def updated(base: Document | None, updates: Sequence[Document], now: int) -> Document:
+    """Returns metadata with updates applied in order. Raises `InvalidInput`."""
+    builder = ViewBuilder(base, now)
+    for one in updates:
+        builder.apply(one)
+    return builder.build()
+
+
+class ViewBuilder:
+    """Applies updates to metadata. `now` is in milliseconds since 1970."""
+
+    def __init__(self, base: Document | None, now: int) -> None:
+        self._base = base
+        self._now = now
+        self._made: Document = deepcopy(base) if base is not None else {"format-version": VERSION}
+        self._made["properties"] = self._made.get("properties") or {}
+        for member in ("schemas", "versions", "version-log"):
+            self._made.setdefault(member, [])
+        self._last_schema: int | None = None
+        self._last_version: int | None = None
+        self._added: set[int] = set()
+        self._changed = base is None
+        self._entry: Document | None = None
+
+    def apply(self, update: Document) -> None:
+        """Applies one update. Raises `InvalidInput`."""
+        action = values.text(update, "action", "update")
+        apply = self._UPDATES.get(action)
+        if apply is None:
+            raise InvalidInput(f"update: there is no update {action!r} of a view")
+        apply(self, update)
+
+    def build(self) -> Document:
+        """Returns the new metadata, or the base if nothing has changed."""
+        made = self._made
+        if self._base is not None and not self._changed:
+            return self._base
+        for member in ("view-uuid", "location", "current-version-id"):
+            if made.get(member) is None:
+                raise InvalidInput(f"view metadata: {member} is missing")
+        if self._entry is not None:
+            made["version-log"].append(self._entry)
+        if self._base is not None and made["properties"].get(_MAY_DROP_DIALECTS, "false").lower() != "true":
+            _check_dialects(_current(self._base), _current(made))
+        self._expire()
+        return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}
+
+    def _expire(self) -> None:
+        """Drops the oldest versions beyond the size of the history, but none that was added now."""
+        made = self._made
+        given = made["properties"].get(_HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
+        if not given.isdecimal() or int(given) < 1:
+            raise InvalidInput(f"property {_HISTORY_SIZE}: must be a positive integer, not {given!r}")
+        current = made["current-version-id"]
+        most = max(int(given), len(self._added | {current}))
+        if len(made["versions"]) <= most:
+            return
+        newest = sorted((one["version-id"] for one in made["versions"]), reverse=True)
+        kept = {current, *[one for one in newest if one != current][: most - 1]}
+        made["versions"] = [one for one in made["versions"] if one["version-id"] in kept]
+        log: list[Document] = []
+        for entry in made["version-log"]:
+            # A gap would make the history wrong: it begins behind the last one.
+            log = [*log, entry] if entry["version-id"] in kept else []
+        made["version-log"] = log
+
+    def _assign_uuid(self, update: Document) -> None:
+        given = values.text(update, "uuid", "assign-uuid")
+        if self._made.get("view-uuid") not in (None, given):
+            raise InvalidInput("assign-uuid: the UUID of a view cannot be changed")
+        self._set("view-uuid", given)
+
+    def _upgrade(self, update: Document) -> None:
+        wanted = values.integer(update, "format-version", "upgrade-format-version")
+        if wanted != VERSION:
+            raise InvalidInput(f"view format version {wanted} is not supported; supported: {VERSION}")
+
+    def _set_location(self, update: Document) -> None:
+        self._set("location", values.text(update, "location", "set-location"))
+
+    def _set_properties(self, update: Document) -> None:
+        given = values.text_map(update, "updates", "set-properties")
+        self._made["properties"].update(given)
+        self._changed |= bool(given)
+
+    def _remove_properties(self, update: Document) -> None:
+        given = values.texts(update, "removals", "remove-properties")
+        for name in given:
+            self._made["properties"].pop(name, None)
+        self._changed |= bool(given)
+
+    def _set(self, member: str, value: object) -> None:
+        if self._made.get(member) != value:
+            self._made[member] = value
+            self._changed = True
+
+    def _add_schema(self, update: Document) -> None:
+        schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
+        schemas.fields(schema)
+        free = 0
+        for one in self._made["schemas"]:
+            if schemas.same(one, schema):
+                self._last_schema = one["schema-id"]
+                return
+            free = max(free, one["schema-id"] + 1)
+        self._made["schemas"].append({**schema, "schema-id": free})
+        self._last_schema = free
+        self._changed = True
+
+    def _add_version(self, update: Document) -> None:
+        where = "add-view-version"
+        version = dict(values.object_(update, "view-version", where))
+        free = values.integer(version, "version-id", where)
+        values.long(version, "timestamp-ms", where)
+        values.object_(version, "summary", where)
+        values.texts(version, "default-namespace", where)
+        schema = values.integer(version, "schema-id", where)
+        if schema == LAST_ADDED:
+            if self._last_schema is None:
+                raise InvalidInput(f"{where}: no schema has been added")
+            schema = version["schema-id"] = self._last_schema
+        _dialects(version, where, unique=True)
+        for one in self._made["versions"]:
+            if _behaves_alike(one, version):
+                self._last_version = one["version-id"] if one["version-id"] in self._added else None
+                return
+            free = max(free, one["version-id"] + 1)
+        if schema not in {one["schema-id"] for one in self._made["schemas"]}:
+            raise InvalidInput(f"{where}: there is no schema {schema}")
+        self._made["versions"].append({**version, "version-id": free})
+        self._added.add(free)
+        self._last_version = free
+        self._changed = True
+
+    def _set_current(self, update: Document) -> None:
+        where = "set-current-view-version"
+        wanted = values.integer(update, "view-version-id", where)
+        if wanted == LAST_ADDED:
+            if self._last_version is None:
+                raise InvalidInput(f"{where}: no version has been added")
+            wanted = self._last_version
+        if self._made.get("current-version-id") == wanted:
+            return
+        version = next((one for one in self._made["versions"] if one["version-id"] == wanted), None)
+        if version is None:
+            raise InvalidInput(f"{where}: there is no version {wanted}")
+        self._set("current-version-id", wanted)
+        time = version["timestamp-ms"] if wanted in self._added else self._now
+        self._entry = {"timestamp-ms": time, "version-id": wanted}
+
+    _UPDATES: ClassVar[Mapping[str, Callable[[ViewBuilder, Document], None]]] = {
+        "assign-uuid": _assign_uuid,
+        "upgrade-format-version": _upgrade,
+        "add-schema": _add_schema,
+        "set-location": _set_location,
+        "set-properties": _set_properties,
+        "remove-properties": _remove_properties,
+        "add-view-version": _add_version,
+        "set-current-view-version": _set_current,
+    }
+
+
+def _current(metadata: Document) -> Document:
+    wanted = metadata["current-version-id"]
+    return next((one for one in metadata["versions"] if one["version-id"] == wanted), {"representations": []})
+
+
+def _behaves_alike(one: Document, other: Document) -> bool:
+    members = ("summary", "representations", "default-catalog", "default-namespace", "schema-id")
+    return all(one.get(member) == other.get(member) for member in members)
+
+
+def _dialects(version: Document, where: str, *, unique: bool = False) -> set[str]:
+    found: set[str] = set()
+    for one in values.objects(version, "representations", where):
+        if one.get("type") != "sql":
+            continue
+        dialect = values.text(one, "dialect", where).lower()
+        values.text(one, "sql", where)
+        if unique and dialect in found:
+            raise InvalidInput(f"{where}: there are two queries for dialect {dialect}")
+        found.add(dialect)
+    return found
+
+
+def _check_dialects(before: Document, after: Document) -> None:
+    was, is_ = (_dialects(one, "view version") for one in (before, after))
+    if was - is_:
+        raise InvalidInput(
+            f"the new version has no query for {', '.join(sorted(was - is_))}. Hint: the property {_MAY_DROP_DIALECTS}=true allows that"
+        )
