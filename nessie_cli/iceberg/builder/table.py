@@ -163,7 +163,7 @@ class TableBuilder:
         self._made = normalized(base) if base is not None else _empty(_supported(version))
         self._changed = base is None
         self._last_added: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
-        self._added_schemas: set[int] = set()
+        self._added: dict[str, set[int]] = {"schema": set(), "spec": set(), "order": set()}
         self._added_snapshots: set[int] = set()
         self._moves_of_main: list[int] = []
         self._removed_snapshots = False
@@ -281,13 +281,12 @@ class TableBuilder:
         id_ = _same_or_next(made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"])
         last_column = max(made["last-column-id"], schemas.highest_id(schema))
         if id_ in known and last_column == made["last-column-id"]:
-            self._last_added["schema"] = id_ if id_ in self._added_schemas else None
+            self._last_added["schema"] = id_ if id_ in self._added["schema"] else None
             return
         made["last-column-id"] = last_column
         if id_ not in known:
             made["schemas"].append({**schema, "schema-id": id_})
-        self._added_schemas.add(id_)
-        self._last_added["schema"] = id_
+        self._note_added("schema", id_)
         self._changed = True
 
     def _set_current_schema(self, update: Document) -> None:
@@ -309,6 +308,10 @@ class TableBuilder:
             raise InvalidInput(f"{update['action']}: no {what} has been added")
         return added
 
+    def _note_added(self, what: str, id_: int) -> None:
+        self._added[what].add(id_)
+        self._last_added[what] = id_
+
     def _remove_by_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
         gone = set(values.integers(update, ids, str(update["action"])))
         if self._made[current] in gone:
@@ -324,12 +327,12 @@ class TableBuilder:
         spec = partitions.spec(given, made["partition-specs"], made["last-partition-id"])
         id_ = _same_or_next(made["partition-specs"], "spec-id", spec, partitions.same_spec, 0)
         if id_ in _by_id(made["partition-specs"], "spec-id"):
-            self._last_added["spec"] = id_ if self._last_added["spec"] is not None else None
+            self._last_added["spec"] = id_ if self._last_added["spec"] in self._added["spec"] else None
             return
         partitions.check_spec(spec, self._current_schema(), self._version)
         made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
         made["partition-specs"].append({**spec, "spec-id": id_})
-        self._last_added["spec"] = id_
+        self._note_added("spec", id_)
         self._changed = True
 
     def _set_default_spec(self, update: Document) -> None:
@@ -348,11 +351,11 @@ class TableBuilder:
         if order["fields"]:
             id_ = _same_or_next(made["sort-orders"], "order-id", order, partitions.same_order, 1)
         if id_ in _by_id(made["sort-orders"], "order-id"):
-            self._last_added["order"] = id_ if self._last_added["order"] is not None else None
+            self._last_added["order"] = id_ if self._last_added["order"] in self._added["order"] else None
             return
         partitions.check_order(order, self._current_schema())
         made["sort-orders"].append({**order, "order-id": id_})
-        self._last_added["order"] = id_
+        self._note_added("order", id_)
         self._changed = True
 
     def _set_default_order(self, update: Document) -> None:
