@@ -29,7 +29,7 @@ LINE = "line"
 
 
 class Answer(NamedTuple):
-    """The documents that a command may print, and for a listing the records that `--jsonl` prints one per line."""
+    """The documents that a command can print, and if one is a listing, what `--jsonl` can print on a line."""
 
     documents: tuple[Any, ...]
     records: tuple[Any, ...] = ()
@@ -48,8 +48,15 @@ def _answers(table: Mapping[str, CommandEntry], above: str = "") -> Iterator[tup
 def _answer(module: Any) -> Answer:
     result = get_type_hints(module.run)["return"]
     kinds = tuple(one for one in get_args(result) or (result,) if one is not NoneType)
-    listed = [one for kind in kinds for one in attributes(kind) if kind.listing == one.source]
-    return Answer(kinds, tuple(get_args(one.type)[0] for one in listed))
+    if not any(kind.listing for kind in kinds):
+        return Answer(kinds)
+    return Answer(kinds, tuple(map(_line_of, kinds)))
+
+
+def _line_of(kind: Any) -> Any:
+    """Returns what `--jsonl` prints on a line: a record of a listing, or the whole result."""
+    listed = (get_args(one.type)[0] for one in attributes(kind) if kind.listing == one.source)
+    return next(listed, kind)
 
 
 ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nessie_cli.cli.app.output import Output
     from nessie_cli.cli.app.store_choice import StoreChoice
-    from nessie_cli.cli.hooks import Hooks
+    from nessie_cli.cli.hooks.guard import Hooks
     from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model.progress import Progress
     from nessie_cli.render.busy import Busy
@@ -124,7 +124,7 @@ class Invocation:
         workspace = self.store.found_workspace
         if workspace is None or not os.path.isdir(workspace.hooks_path):  # noqa: PTH112 (pathlib raises for a folder that may not be read)
             return repository
-        from nessie_cli.cli.hooks import hooks_of
+        from nessie_cli.cli.hooks.guard import hooks_of
 
         pause = self._busy.paused if self._busy is not None else nullcontext
         self._hooks = hooks_of(workspace, repository.url, verify=not self.options.no_verify, print_line=self.err.print_line, pause=pause)

@@ -94,7 +94,7 @@ class LazyGroup(TyperGroup):
         """As the base, with a nearby name where there is none of this name."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             if self.table is COMMANDS:
-                from nessie_cli.cli.plugins import run_plugin
+                from nessie_cli.cli.app.plugins import run_plugin
 
                 run_plugin(ctx.obj, args)
             from nessie_cli.cli.errors.unknown_words import unknown_command
@@ -120,7 +120,7 @@ class LazyGroup(TyperGroup):
 
 
 def _format_plugins(formatter: Any) -> None:
-    from nessie_cli.cli.plugins import plugins
+    from nessie_cli.cli.app.plugins import plugins
 
     if found := plugins():
         with formatter.section("Plug-ins"):

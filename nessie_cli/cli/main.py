@@ -94,7 +94,7 @@ def _run(argv: list[str]) -> int:
 
 def _invoke(call: Invocation) -> None:
     """Let the parser find and run the command; its own `main` would swallow a broken pipe and print errors in its own form."""
-    from nessie_cli.cli.aliases import expanded
+    from nessie_cli.cli.app.aliases import expanded
     from nessie_cli.cli.git_habits import rewritten
     from nessie_cli.cli.group import root
 

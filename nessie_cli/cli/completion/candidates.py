@@ -53,8 +53,8 @@ def _one_line(said: str) -> str:
 
 def _commands(request: Request) -> Candidates:
     """The commands of a group; for `nessie` itself also aliases and plug-ins."""
-    from nessie_cli.cli.aliases import aliases
-    from nessie_cli.cli.plugins import plugins
+    from nessie_cli.cli.app.aliases import aliases
+    from nessie_cli.cli.app.plugins import plugins
     from nessie_cli.cli.registry import COMMANDS
 
     table = COMMANDS

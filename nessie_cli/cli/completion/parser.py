@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nessie_cli.cli.aliases import expanded
+from nessie_cli.cli.app.aliases import expanded
 from nessie_cli.cli.completion.candidates import Candidates
 from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
 from nessie_cli.cli.completion.request import Request, request_of_kind

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.aliases import check_alias
+from nessie_cli.cli.app.aliases import check_alias
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
 from nessie_cli.cli.config.settings import Setting

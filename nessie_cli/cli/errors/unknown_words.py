@@ -24,8 +24,8 @@ def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> st
 
 def _own_words() -> Sequence[str]:
     """Returns aliases and plug-ins. The commands that need the settings report their errors."""
-    from nessie_cli.cli.aliases import aliases
-    from nessie_cli.cli.plugins import plugins
+    from nessie_cli.cli.app.aliases import aliases
+    from nessie_cli.cli.app.plugins import plugins
 
     try:
         return [*aliases(Path.cwd()), *plugins()]
