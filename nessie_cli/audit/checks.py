@@ -174,7 +174,7 @@ def _reachable() -> Any:
     try:
         from nessie_cli.iceberg import reachable
     except ImportError:
-        raise InvalidInput("manifest lists are read by fastavro; install nessie-cli[iceberg]") from None
+        raise InvalidInput("manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`") from None
     return reachable
 
 

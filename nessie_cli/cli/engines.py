@@ -1,18 +1,20 @@
-"""`--engine`: where the work of a command is done, in this process or by Spark."""
+"""`--engine`: where a command does its work, in this process or with Spark."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace import environment
 
 
 class Engine(StrEnum):
-    """Who does the work."""
+    """The values of `--engine`."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -21,15 +23,18 @@ class Engine(StrEnum):
 EngineOption = Annotated[
     Engine | None,
     typer.Option(
-        "--engine", case_sensitive=False, help="Who does the work: this process, or Spark's; else NESSIE_ENGINE, else local.", show_default=False
+        "--engine",
+        case_sensitive=False,
+        help="Where the work is done: in this process, or by Spark. Default: NESSIE_ENGINE, or local.",
     ),
 ]
 
 
 def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
-    """Who does the work: what was given, else what the environment says. Raises `InvalidInput` where that is no engine."""
-    from nessie_cli.workspace import environment
+    """Returns the engine: the given one, else that of the environment, else `otherwise`.
 
+    Raises `InvalidInput` if the environment names no engine.
+    """
     named = environment.variable(environment.ENGINE)
     if given is not None or named is None:
         return given or otherwise
@@ -40,22 +45,19 @@ def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
 
 
 @contextmanager
-def spark_session(call: Invocation, *, brief: bool = False) -> Iterator[Any]:
-    """A session of Spark for this command, its own or the one of the program that calls it; what fails in it is one error of ours.
+def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
+    """Yields a session of Spark: that of the calling program, or a new one.
 
-    `brief` is for commands whose work is done by the Python of tasks, and not by Spark's Java.
+    `brief` is for commands whose work is done by the Python of tasks, not by Spark's Java. Raises
+    `ModuleNotFoundError` without PySpark; failures of Spark are errors of `nessie_cli.errors`.
     """
-    from importlib.util import find_spec
-
     from nessie_cli.cli.heard import progress_of
-    from nessie_cli.workspace.environment import spark_for_this_python
 
-    if find_spec("pyspark") is None:
-        raise InvalidInput("--engine spark: PySpark is not installed; install nessie-cli[spark]")
-    spark_for_this_python(brief=brief)
+    import_module("pyspark")
+    environment.spark_for_this_python(brief=brief)
     from nessie_cli.spark import session
 
-    # Other commands tell by themselves how far they are.
-    progress = progress_of(call, "tasks of Spark") if brief else call.at_work("working with Spark")
+    # Commands that are not brief report their progress themselves.
+    progress = progress_of(app, "tasks of Spark") if brief else app.at_work("working with Spark")
     with progress as tell, session("nessie", tell) as spark:
         yield spark

@@ -100,7 +100,7 @@ class Files:
         try:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
-            raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg; install nessie-cli[iceberg]") from None
+            raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
         _leave_warnings_to_programs()
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
             raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")

@@ -24,7 +24,7 @@ def properties_of(catalog: str | None) -> dict[str, str]:
     try:
         from pyiceberg.utils.config import Config
     except ImportError:
-        raise InvalidInput("the properties of a catalog are read by PyIceberg; install nessie-cli[iceberg]") from None
+        raise InvalidInput("the properties of a catalog are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
     try:
         found = Config().get_catalog_config(catalog)
     except (ValueError, OSError) as error:
@@ -43,7 +43,7 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     try:
         from pyiceberg.io.pyarrow import PyArrowFileIO
     except ImportError:
-        raise InvalidInput(f"{shown(location)}: files behind {scheme}: are reached by PyIceberg; install nessie-cli[iceberg]") from None
+        raise InvalidInput(f"{shown(location)}: files behind {scheme}: are reached by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
     try:
         scheme, host, path = PyArrowFileIO.parse_location(location)
         return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path + _TAIL.findall(location)[0]

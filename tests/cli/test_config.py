@@ -85,6 +85,7 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["get", "athor"], 2, "did you mean 'author'"),
         (["set", "athor", "x"], 2, "did you mean 'author'"),
         (["unset", "alias.none"], 4, "not set"),
+        (["get", "protect.main", "--repository"], 4, "`nessie config list --repository`"),
         (["set", "endpoint", "http://h"], 2, "'store' is what is meant"),
         (["set", "protect.main", "no-delete"], 2, "--repository"),
         (["set", "store", "x", "--user"], 2, "use --workspace"),

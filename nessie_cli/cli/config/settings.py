@@ -59,7 +59,8 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
     found = find_setting(app, name, scope)
     if found is None:
         known_setting(name, scope)
-        raise SettingNotFound(f"'{name}' is not set. Hint: `nessie config list` lists the settings that are", name)
+        command = "nessie config list" + (f" --{scope}" if scope else "")
+        raise SettingNotFound(f"'{name}' is not set. Hint: `{command}` lists the settings that are", name)
     return found
 
 

@@ -21,9 +21,9 @@ from nessie_cli.wire.record import Record
 from nessie_cli.wire.shapes import Count
 
 EXAMPLES = ("nessie gc show", "nessie gc show 20260131T120000Z --candidates", "nessie gc show --kept --jsonl")
-_BASES = (Column("FILES", right=True), Column("SIZE", right=True), Column("BELOW", "key"))
-_CANDIDATES = (Column("BYTES", right=True), Column("MODIFIED"), Column("LOCATION", "key"))
-_KEPT = (Column("OUTCOME"), Column("LOCATION", "key"), Column("WHY"))
+_BASES = (Column("FILES", right=True), Column("SIZE", right=True), Column("BELOW", "key", "fold"))
+_CANDIDATES = (Column("BYTES", right=True), Column("MODIFIED", "time"), Column("LOCATION", "key", "fold"))
+_KEPT = (Column("OUTCOME"), Column("LOCATION", "key", "fold"), Column("WHY", room="fold"))
 _SECONDS_PER_DAY = 86_400
 
 
@@ -123,7 +123,7 @@ def run(options: Options, app: Invocation) -> ShownCollectorRun | CollectorCandi
 def show(result: Result, output: Output) -> None:
     """Prints a description of the run, or a table of files."""
     if isinstance(result, CollectorCandidates):
-        rows = ([str(one.bytes), instant(one.modified) or "", one.location] for one in result.candidates)
+        rows = ([str(one.bytes), output.out.time(one.modified), one.location] for one in result.candidates)
         output.out.print_table(_CANDIDATES, rows, paged=True)
     elif isinstance(result, KeptCandidates):
         kept = ([one.outcome, one.location, one.message] for one in result.kept)
@@ -186,7 +186,7 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
     yield "store", result.store
     cutoffs = [f"{pattern}={policy}" for pattern, policy in result.cutoffs]
     yield "cut-off", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
-    yield "durations from", time(result.reference_time)
+    yield "durations from", instant(result.reference_time) or ""
     yield "references", f"{len(result.references):,}"
     if result.references:
         has_reflog = "positions" in counts

@@ -1,0 +1,21 @@
+"""The garbage collection on a terminal."""
+
+from __future__ import annotations
+
+from tests.json import heap
+from tests.transcripts.conftest import fresh, recorded
+
+
+def test_the_files_to_be_deleted_are_shown_in_full(tmp_path, server, show) -> None:
+    nessie = fresh(tmp_path, server)
+    heap.planned(nessie.folder)
+    recorded(nessie)
+    listed = nessie.ok("gc", "show", "--candidates", "--json").json["candidates"]
+    heading, *lines = show(nessie, "--no-pager", "gc", "show", "--candidates", width=80).lines
+    assert heading.split() == ["BYTES", "MODIFIED", "LOCATION"]
+    start = heading.index("LOCATION")
+    shown = ""
+    for line in lines:
+        shown += ("\n" if line[:start].strip() else "") + line[start:].rstrip()
+    assert shown.split() == [one["location"] for one in listed]
+    assert len(lines) > len(listed), "the locations are longer than the rest of a line"
