@@ -125,6 +125,18 @@ def _values_last(words: Words) -> Words:
     return [*options, "--", *(word for word in words if word not in options)]
 
 
+def _branch(words: Words) -> Words:
+    """As for `tag`, unless `-c` copies a branch: then no other option says what to do."""
+    other = {"-d", "-D", "--delete", "-f", "--force", "-m", "--move"} & set(words)
+    return _tag(words) if other else _listing(words)
+
+
+def _tag(words: Words) -> Words:
+    """`-c` is the expected hash, as in the other commands."""
+    end = words.index("--") if "--" in words else len(words)
+    return _listing(["--expected-hash" if word == "-c" and place < end else word for place, word in enumerate(words)])
+
+
 def _listing(words: Words) -> Words:
     """`--merged` and its like without a revision mean HEAD; `-d -f` deletes without confirmation."""
     if {"-d", "--delete"} & set(words) and {"-f", "--force"} & set(words):
@@ -180,11 +192,11 @@ def _reflog(words: Words) -> Words:
 
 
 _REWRITES: Mapping[str, Callable[[Words], Words]] = {
-    "branch": _listing,
+    "branch": _branch,
     "config": _config,
     "log": _log,
     "reflog": _reflog,
     "reset": _reset,
     "stash": _stash,
-    "tag": _listing,
+    "tag": _tag,
 }

@@ -109,8 +109,9 @@ def _comparison(conflict: Conflict, sides: Sequence[str], terminal: Terminal) ->
     labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
     room = (terminal.width - 1 - labels) // len(sides) - _GAP
     rows = [fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found]
-    widths = [max(cells(row[i]) for row in [sides, *rows]) + _GAP for i in range(len(sides))]
-    heading = [Span(" " * (labels + 1)), *(Span(pad(side, width), "label") for side, width in zip(sides, widths, strict=True))]
+    titles = [shorten_end(side, max(room, _LEAST)) for side in sides] if terminal.is_terminal else sides
+    widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(sides))]
+    heading = [Span(" " * (labels + 1)), *(Span(pad(title, width), "label") for title, width in zip(titles, widths, strict=True))]
     lines: list[Line] = [heading]
     for (label, _), row in zip(found, rows, strict=True):
         values = [Span(pad(text, width), style) for text, width, style in zip(row, widths, _STYLES, strict=True)]

@@ -27,6 +27,7 @@ def test_the_wheel_carries_the_package_the_manual_and_the_completions_and_nothin
         *map(str, modules),
         *(f"nessie_cli/{page}" for page in pages),
         *(f"{SHARE}/{page}" for page in pages),
+        *(f"nessie_cli/completions/{path.name}" for path in (ROOT / "completions").iterdir()),
         f"{SHARE}/bash-completion/completions/nessie",
         f"{SHARE}/zsh/site-functions/_nessie",
         f"{SHARE}/fish/vendor_completions.d/nessie.fish",

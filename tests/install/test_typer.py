@@ -62,4 +62,4 @@ def test_commands_work_and_errors_are_one_line_with_a_hint(nessie):
     assert nessie("brnch")[2] == "nessie: no such command 'brnch'; did you mean 'branch'?\n`nessie --help` lists the commands\n"
     assert nessie("log", "--onelin")[0] == 2
     assert nessie("merge")[0] == 2
-    assert nessie("__complete", "--", "log", "--one")[1] == "--oneline\tOne line per commit.\n"
+    assert nessie("__complete", "--", "log", "--one")[1] == "--oneline\tShow one line per commit.\n"
