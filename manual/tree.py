@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from nessie_cli.cli.group import root
+from nessie_cli.cli.app.group import root
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 
 

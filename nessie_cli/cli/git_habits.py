@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from nessie_cli.cli.options import command_position
+from nessie_cli.cli.app.global_options import command_position
 from nessie_cli.cli.registry import COMMANDS
 
 Words = list[str]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 GARBAGE_THRESHOLD = 100_000
 """Loading the modules of one command makes some ten thousand objects, all of which stay; looking for garbage among them would take a tenth of the
@@ -70,12 +70,12 @@ def _run(argv: list[str]) -> int:
 
         complete(argv[1:])
         return 0
-    from nessie_cli.cli.versions import asks_for_version, show_version
+    from nessie_cli.cli.help.versions import asks_for_version, show_version
 
     if asks_for_version(argv):
         show_version(argv)
         return 0
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
     call = Invocation(argv)
     try:
@@ -95,8 +95,8 @@ def _run(argv: list[str]) -> int:
 def _invoke(call: Invocation) -> None:
     """Let the parser find and run the command; its own `main` would swallow a broken pipe and print errors in its own form."""
     from nessie_cli.cli.app.aliases import expanded
+    from nessie_cli.cli.app.group import root
     from nessie_cli.cli.git_habits import rewritten
-    from nessie_cli.cli.group import root
 
     call.argv = tuple(rewritten(expanded(call.argv)))
     command = root()

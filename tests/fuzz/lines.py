@@ -8,8 +8,8 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from nessie_cli.cli.group import root
-from nessie_cli.cli.options import VALUED
+from nessie_cli.cli.app.global_options import VALUED
+from nessie_cli.cli.app.group import root
 
 _LOCAL = ["--engine", "local"]
 NEVER_TO_BE_RUN = {

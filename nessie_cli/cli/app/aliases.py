@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from nessie_cli.cli.options import command_position
+from nessie_cli.cli.app.global_options import command_position
 from nessie_cli.cli.registry import COMMANDS
 from nessie_cli.errors import InvalidInput
 

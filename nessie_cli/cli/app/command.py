@@ -20,9 +20,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.app.output import Output
     from nessie_cli.cli.app.result import Result
-    from nessie_cli.cli.context import Invocation
 
 
 class CommandModule(Protocol):

@@ -19,7 +19,7 @@ from nessie_cli.errors import NessieError
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 PREFIX = "nessie-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -16,8 +16,8 @@ from nessie_cli.workspace.folder import find_workspace, store_name
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
 
 if TYPE_CHECKING:
+    from nessie_cli.cli.app.global_options import GlobalOptions
     from nessie_cli.cli.app.output import Output
-    from nessie_cli.cli.options import GlobalOptions
     from nessie_cli.repository.access import Access
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
@@ -106,7 +106,7 @@ class StoreChoice:
         """
         if not url.startswith(("http://", "https://")):
             return None
-        from nessie_cli.cli.access import access_of
+        from nessie_cli.cli.app.access import access_of
 
         tell = self._output.err.print_line
         if self.profile_name or self.nearer_store is None:

@@ -10,13 +10,13 @@ import typer
 
 from nessie_cli.audit import findings
 from nessie_cli.audit.findings import Counts, FindingKind
+from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.audit.advice import advice
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine, EngineOption, chosen, spark_session
-from nessie_cli.cli.heard import progress_of
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ContentKey, KeyRange, Reference
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import counted

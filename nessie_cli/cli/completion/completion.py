@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.completion.scripts import script
-from nessie_cli.cli.context import Invocation
 from nessie_cli.render.spans import Span
 
 EXAMPLES = ("nessie completion bash", "nessie completion zsh", "nessie completion fish")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nessie_cli.cli.app.aliases import expanded
+from nessie_cli.cli.app.group import LazyGroup, root
 from nessie_cli.cli.completion.candidates import Candidates
 from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
 from nessie_cli.cli.completion.request import Request, request_of_kind
-from nessie_cli.cli.group import LazyGroup, root
 
 HELP = (("-h", "--help"), "Show what the command takes, with examples, and end.")
 VERSION = (("--version",), "Print the versions of nessie, of Python and of the store's format, and end.")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.completion.kinds import Kind
-from nessie_cli.cli.context import Invocation
 
 _GLOBAL = {"--store": "store", "--profile": "profile", "--ref": "ref", "-C": "directory"}
 

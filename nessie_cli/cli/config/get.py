@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
 from nessie_cli.cli.config.settings import Setting, known_setting, need_setting
-from nessie_cli.cli.context import Invocation
 
 EXAMPLES = (
     "nessie config get author",

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
 from nessie_cli.cli.config.options import ScopeOptions
 from nessie_cli.cli.config.settings import Setting, settings_of
-from nessie_cli.cli.context import Invocation
 from nessie_cli.render.spans import Column
 
 EXAMPLES = ("nessie config list", "nessie config list --user --json", "nessie config list --repository")

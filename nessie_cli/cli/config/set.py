@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.app.aliases import check_alias
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
 from nessie_cli.cli.config.settings import Setting
 from nessie_cli.cli.config.writing import scope_to_write, stored_form, with_value, write_setting
-from nessie_cli.cli.context import Invocation
 from nessie_cli.workspace.known import Scope, check_value, parse_name
 
 EXAMPLES = (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.errors import InvalidInput, SettingNotFound
 from nessie_cli.model import ContentKey

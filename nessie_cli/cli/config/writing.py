@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.config.settings import find_setting, known_setting, settings_file, settings_path
-from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.known import Scope, parse_name

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.input import pairs, read_bytes
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
-from nessie_cli.cli.input import pairs, read_bytes
 from nessie_cli.cli.staging.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, content_from

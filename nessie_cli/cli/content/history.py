@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.words import at_most, refuse_empty
 from nessie_cli.cli.content.key_history import Moment, history_of
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.words import at_most, refuse_empty
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.render.moments import print_moments

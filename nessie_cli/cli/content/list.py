@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.content.fields import type_of
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ContentKey, Entry, KeyRange, Reference, type_label
 from nessie_cli.render.merges import summary
 from nessie_cli.render.spans import Column, Line, Span
@@ -70,7 +70,7 @@ def run(options: Options, app: Invocation) -> Entries:
     if type_name:
         entries = (entry for entry in entries if entry.type == type_name)
     if options.filter_:
-        from nessie_cli.cli.filters import by_filter
+        from nessie_cli.cli.app.filters import by_filter
 
         entries = filter(by_filter("entries", options.filter_), entries)
     return Entries(effective_reference=effective, entries=entries, is_tree=options.tree)

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.options import StagingOptions

@@ -4,10 +4,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.options import StagingOptions

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import ContentNotFound, NotAllowed
 from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.render.conflicts import commit_lines

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.keys import KeysArgument
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.key_words import existing_keys

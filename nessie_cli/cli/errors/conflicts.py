@@ -9,7 +9,7 @@ from nessie_cli.render.conflicts import BATCH_SIDES, MERGE_SIDES, ConflictReport
 from nessie_cli.render.text import visible
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 
 def conflict_report(error: ReferenceConflict, app: Invocation) -> ConflictReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from nessie_cli import errors
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.model import ContentKey
 

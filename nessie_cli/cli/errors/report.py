@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from nessie_cli import errors
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.faults import fault_of, is_interrupt
 from nessie_cli.cli.errors.suggestions import nearest
 from nessie_cli.cli.git_habits import hint_for_option
@@ -130,7 +130,7 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
 
 def _path(app: Invocation) -> str:
     """Returns the command of the command line, for an error that does not name it."""
-    from nessie_cli.cli.options import command_position
+    from nessie_cli.cli.app.global_options import command_position
     from nessie_cli.cli.registry import COMMANDS
 
     position = command_position(app.argv)

@@ -11,7 +11,7 @@ from nessie_cli.errors import ReferenceConflict, Resolutions
 from nessie_cli.render.text import short_hash
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 
 @contextmanager

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.engines import EngineOption
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import EngineOption
+from nessie_cli.cli.app.progress import heard
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.cli.gc.worker import Worker
-from nessie_cli.cli.heard import heard
 from nessie_cli.gc.applying import apply
 from nessie_cli.gc.run import State
 from nessie_cli.render.text import counted, human_size

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.gc.applying import approve

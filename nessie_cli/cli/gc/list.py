@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.render.spans import Column

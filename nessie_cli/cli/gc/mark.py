@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import EngineOption, chosen
+from nessie_cli.cli.app.engines import EngineOption, chosen
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.progress import heard
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.cli.gc.worker import Worker, need_packages
-from nessie_cli.cli.heard import heard
 from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases

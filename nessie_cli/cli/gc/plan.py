@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import EngineOption
+from nessie_cli.cli.app.engines import EngineOption
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.progress import heard
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.cli.gc.worker import Worker
-from nessie_cli.cli.heard import heard
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases
 from nessie_cli.gc.policies import repository_defaults

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import StoreNotFound
 from nessie_cli.gc.run import DEFAULT_FOLDER, Run, Runs
 from nessie_cli.workspace.trust import TRUSTED

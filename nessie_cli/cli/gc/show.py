@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing, Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.errors import InvalidInput

@@ -5,9 +5,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.engines import Engine, chosen, spark_session
-from nessie_cli.cli.heard import Told
+from nessie_cli.cli.app.engines import Engine, chosen, spark_session
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.progress import Told
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.applying import Revived
 from nessie_cli.gc.run import Marks, Run, Settings

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.help.pages import page_names, page_source
 from nessie_cli.errors import InvalidInput

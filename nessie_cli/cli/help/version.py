@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.versions import current_versions, version_line
+from nessie_cli.cli.help.versions import current_versions, version_line
 from nessie_cli.wire.shapes import Count
 
 EXAMPLES = ("nessie version", "nessie version --json")

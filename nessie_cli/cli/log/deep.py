@@ -14,7 +14,7 @@ from nessie_cli.model import Content, DiffEntry
 from nessie_cli.render.changes import Change, Fact, Inside, changes_of
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 FEW = 10_000
 """The largest number of changes that are counted before the first file is read, to show a total."""

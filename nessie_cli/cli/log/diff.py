@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.words import split_keys
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.renames import changes_between
-from nessie_cli.cli.words import split_keys
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, KeyRange, Reference

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.words import refuse_empty, split_keys
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.words import refuse_empty, split_keys
 from nessie_cli.commitspec import CommitRange, CommitSpec, parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
@@ -104,7 +104,7 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     tests: list[Test] = []
     skip = 0
     if options.filter_:
-        from nessie_cli.cli.filters import by_filter
+        from nessie_cli.cli.app.filters import by_filter
 
         # The expression is tested here, so commits are skipped here as well.
         tests, skip = [by_filter("log", options.filter_)], options.skip

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.words import split_content, split_keys
 from nessie_cli.cli.content.shown import ShownContent, print_content, shown_content
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
-from nessie_cli.cli.words import split_content, split_keys
 from nessie_cli.model import LogEntry
 from nessie_cli.render.changes import Change
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines

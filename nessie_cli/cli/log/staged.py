@@ -11,7 +11,7 @@ from nessie_cli.model import DiffEntry, Reference, Unchanged
 from nessie_cli.workspace.staging import effective
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 
 def staged_differences(app: Invocation) -> tuple[Reference, list[DiffEntry]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.input import read_bytes
+from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior
@@ -15,7 +15,7 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.wire.decode import decode_content
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.merge.options import DecisionOptions
 
 _OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}

@@ -11,7 +11,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.log_filter import ALL_COMMITS
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 
 def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from nessie_cli.workspace.batch import Batch
 from nessie_cli.workspace.staging import StagedList, State, put, rename, restore
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.base import Repository
 
 

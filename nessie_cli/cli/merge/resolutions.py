@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.options import carried, command_position
 from nessie_cli.cli.staging.resolutions import contents_below
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, ContentKey
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.merge.behaviors import contents_of_files, merge_options, meta_of_merge, meta_of_transplant
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
@@ -30,7 +31,6 @@ from nessie_cli.cli.staging.submission import (
     submit,
     submit_file,
 )
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, CommitResult, MergeResult
 from nessie_cli.render.text import counted

@@ -21,7 +21,7 @@ from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line, Span
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.render.conflicts import ConflictReport
 
 

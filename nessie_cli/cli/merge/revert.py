@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.options import SideOptions
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
@@ -14,7 +15,6 @@ from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import Submission, Submitted, head_of_branch, refuse_elsewhere, settle, submit
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey

@@ -17,7 +17,7 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 MOST_ROUNDS = 20
 """The resolution of one conflict may cause another one, but not without end."""

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.creation import copy
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (
@@ -15,7 +16,6 @@ from nessie_cli.cli.references.results import (
     show,
 )
 from nessie_cli.cli.references.work import work
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.model import ReferenceType
 
 __all__ = ["EXAMPLES", "Options", "run", "show"]

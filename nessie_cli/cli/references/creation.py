@@ -12,7 +12,7 @@ from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import CreateReference
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.app.words import confirm
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import DeletedReferences, SingleReference
-from nessie_cli.cli.words import confirm
 from nessie_cli.errors import (
     InvalidInput,
     NessieError,
@@ -22,7 +22,7 @@ from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import DeleteReference
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
 

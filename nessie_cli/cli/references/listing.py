@@ -13,7 +13,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
 SORTS = ("name", "time", "ahead", "behind")
@@ -153,6 +153,6 @@ def _tests(options: ReferenceOptions, app: Invocation) -> Iterator[Callable[[Ref
         at = app.repository().resolve(app.revision(options.points_at)).hash
         yield lambda reference: reference.hash == at
     if options.filter_ is not None:
-        from nessie_cli.cli.filters import by_filter
+        from nessie_cli.cli.app.filters import by_filter
 
         yield by_filter("references", options.filter_)

@@ -1,6 +1,6 @@
 """Looking up a reference of one type."""
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 

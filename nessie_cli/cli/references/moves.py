@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.words import confirm
 from nessie_cli.cli.references.lookup import existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import References, SingleReference
-from nessie_cli.cli.words import confirm
 from nessie_cli.errors import InvalidInput, NotFound, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import AssignReference, RenameReference
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nessie_cli.model import NO_ANCESTOR, Reference
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
     from nessie_cli.repository.base import Repository
 

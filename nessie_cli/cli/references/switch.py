@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.staging.submission import refuse_elsewhere, settle
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import HEAD, CommitSpec
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
 from nessie_cli.model import (

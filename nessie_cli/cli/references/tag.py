@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (
     DeletedReferences,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
 from nessie_cli.cli.references.creation import create
 from nessie_cli.cli.references.deletion import delete
 from nessie_cli.cli.references.listing import list_references
 from nessie_cli.cli.references.moves import assign, rename
 from nessie_cli.cli.references.results import DeletedReferences, References, SingleReference
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.workspace import environment as env

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.serve.tokens import FileOptions, Token
 
 EXAMPLES = (

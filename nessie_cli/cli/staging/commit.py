@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.input import read_bytes
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
-from nessie_cli.cli.input import read_bytes
-from nessie_cli.cli.once import once
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.editor import message_from_editor
+from nessie_cli.cli.staging.once import once
 from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
     Submission,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.input import pairs, read_text
+from nessie_cli.cli.app.input import pairs, read_text
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta

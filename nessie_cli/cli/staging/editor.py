@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import visible

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.key_words import staged_keys
 from nessie_cli.cli.staging.submission import settle

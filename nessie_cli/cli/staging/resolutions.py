@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
-from nessie_cli.cli.options import carried
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, UnknownContent, type_label
 from nessie_cli.render.text import short_hash
@@ -16,7 +16,7 @@ from nessie_cli.workspace.staging import StagedList, renames
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.changes import Revision
 
 

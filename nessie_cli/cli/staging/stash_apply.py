@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash, print_staged, stage_stash
 
 EXAMPLES = ("nessie stash apply 1",)

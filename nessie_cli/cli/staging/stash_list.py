@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.stashes import Stash
 from nessie_cli.render.spans import Column
 from nessie_cli.workspace.stash import StashFile

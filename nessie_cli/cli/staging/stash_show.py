@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.staging.batch import changes_of, print_changes
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash
 from nessie_cli.workspace.stash import StashFile

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, settle, submit

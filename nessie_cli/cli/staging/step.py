@@ -6,10 +6,10 @@ Without a workspace there is no batch: then `-m` is needed, and the operations a
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from nessie_cli.cli.app.global_options import carried
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.options import carried
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed

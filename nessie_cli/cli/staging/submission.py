@@ -21,7 +21,7 @@ from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.batch import Batch, BatchFile, Staged
 

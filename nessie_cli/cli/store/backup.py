@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.context import Invocation
-from nessie_cli.cli.heard import progress_of
+from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url
 from nessie_cli.store.backup import back_up
 

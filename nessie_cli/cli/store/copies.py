@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import counted
 from nessie_cli.store.records import Counts

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
-from nessie_cli.cli.context import Invocation
 from nessie_cli.model import Problem
 from nessie_cli.render.problems import print_problems
 

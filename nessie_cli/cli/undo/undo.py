@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
-from nessie_cli.cli.words import refuse_empty
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReflogEntry

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.opening import connect, create

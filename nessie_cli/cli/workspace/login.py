@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.access import access_of
+from nessie_cli.cli.app.access import access_of
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.store_choice import profile_with
-from nessie_cli.cli.context import Invocation
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Bearer, bearer, checked_url

@@ -9,8 +9,8 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from nessie_cli.cli.app.command import command_of, execute
+from nessie_cli.cli.app.parameters import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.git_habits import ACCEPTED
-from nessie_cli.cli.parameters import RUN_HOOKS, global_parameters, no_verify_parameter
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 
 GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nessie_cli.cli.context import Invocation
+from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace import environment
 
@@ -51,7 +51,7 @@ def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
     `brief` is for commands whose work is done by the Python of tasks, not by Spark's Java. Raises
     `ModuleNotFoundError` without PySpark; failures of Spark are errors of `nessie_cli.errors`.
     """
-    from nessie_cli.cli.heard import progress_of
+    from nessie_cli.cli.app.progress import progress_of
 
     import_module("pyspark")
     environment.spark_for_this_python(brief=brief)

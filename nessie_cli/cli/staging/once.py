@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.context import Invocation
+    from nessie_cli.cli.app.invocation import Invocation
 
 
 @contextmanager

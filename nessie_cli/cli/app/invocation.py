@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nessie_cli.cli.options import GlobalOptions
+from nessie_cli.cli.app.global_options import GlobalOptions
 from nessie_cli.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Invocation:
     def _watched(self, repository: Repository) -> Repository:
         if self._busy is None:
             return repository
-        from nessie_cli.cli.busy import watched
+        from nessie_cli.cli.app.busy import watched
 
         return watched(repository, self._busy)
 
