@@ -20,6 +20,7 @@ ACCEPTED: Mapping[str, Sequence[str]] = {
     "merge": ("--no-ff", "--no-edit"),
     "revert": ("--no-edit",),
     "show": ("-p", "--patch"),
+    "tag": ("-a", "--annotate"),
 }
 """Options that change nothing: a commit takes all that is staged, a merge is a commit."""
 
@@ -47,7 +48,6 @@ HINTS: Mapping[tuple[str, str], str] = {
     ("restore", "--staged"): "`nessie reset KEY` unstages a key",
     ("revert", "--abort"): _ATOMIC,
     ("switch", "--detach"): "`nessie switch -c NAME REV` creates a branch there, --ref REV reads there",
-    ("tag", "-a"): "`nessie tag NAME [REV]` creates a tag",
 }
 """The hint for an option that a command does not have."""
 

@@ -23,6 +23,7 @@ from nessie_cli.model.references import (
     ReferenceMetadata,
     ReferenceType,
     ReflogEntry,
+    Tag,
     check_new_reference_name,
     check_reference_name,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "Rename",
     "RepositoryConfig",
     "Secret",
+    "Tag",
     "Unchanged",
     "UnknownContent",
     "check_new_reference_name",

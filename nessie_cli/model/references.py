@@ -60,6 +60,12 @@ class Reference(Struct, frozen=True):
     metadata: ReferenceMetadata | None = None
 
 
+class Tag(Reference, frozen=True):
+    """A tag with its message, None if it has none."""
+
+    message: str | None = None
+
+
 class ReflogEntry(Struct, frozen=True):
     """One move of a reference. `before` is None for a creation, `after` for a deletion. `number` counts up in the whole repository."""
 

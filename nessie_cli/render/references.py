@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nessie_cli.model import Reference, ReferenceType, ReflogEntry
+from nessie_cli.model import Reference, ReferenceType, ReflogEntry, Tag
 from nessie_cli.render.spans import Column, Row, Span
 from nessie_cli.render.terminal import Terminal
 
@@ -17,6 +17,7 @@ _LONG = (
     Column("AUTHOR", "author", "spare"),
     Column("LAST COMMIT", room="cut"),
 )
+_LONG_OF_TAGS = (*_LONG[:-1], Column("MESSAGE", room="cut"))
 _REFLOG = (
     Column("NO", right=True),
     Column("REFERENCE", "name", "fold"),
@@ -33,12 +34,21 @@ _NOWHERE = "-"
 """Stands where a reference did not exist, before its creation or after its deletion."""
 
 
-def print_references(references: Iterable[Reference], terminal: Terminal, *, current: str | None = None, verbose: bool = False) -> None:
+def print_references(
+    references: Iterable[Reference],
+    terminal: Terminal,
+    *,
+    current: str | None = None,
+    verbose: bool = False,
+    tags: bool = False,
+) -> None:
     """Names and hashes; `verbose` adds how far ahead and behind of the default branch each is, and its last commit.
 
-    On a terminal a star marks the current one.
+    The message of a tag takes the place of that of its commit. On a terminal a star marks the
+    current reference.
     """
-    columns = _LONG if verbose else _SHORT
+    long = _LONG_OF_TAGS if tags else _LONG
+    columns = long if verbose else _SHORT
     if not terminal.is_terminal:
         terminal.print_table(columns, ((reference.name, *_rest(reference, terminal, verbose=verbose)) for reference in references))
         return
@@ -59,9 +69,12 @@ def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[s
     found = reference.metadata
     head = found.head if found else None
     ahead, behind = ("" if count is None else str(count) for count in ((found.ahead, found.behind) if found else (None, None)))
+    message = reference.message if isinstance(reference, Tag) else None
+    subject = message.partition("\n")[0] if message else ""
     if head is None:
-        return hash_, ahead, behind, "", "", ""
-    return hash_, ahead, behind, terminal.time(head.commit_time), terminal.person(head.author or head.committer or ""), head.subject
+        return hash_, ahead, behind, "", "", subject
+    author = terminal.person(head.author or head.committer or "")
+    return hash_, ahead, behind, terminal.time(head.commit_time), author, subject or head.subject
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:

@@ -135,6 +135,10 @@ class Repository(ABC):
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """The moves of one reference or of all, newest first, those of deleted references included."""
 
+    @abstractmethod
+    def messages(self, names: Collection[str]) -> dict[str, str]:
+        """The messages of those tags that have one; {} from a server that has none."""
+
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -367,9 +371,9 @@ class Repository(ABC):
         result: MergeResult = self.submit(Transplant(branch, commits, options), request_id=options.request_id)
         return result
 
-    def create_reference(self, type: ReferenceType, name: str, target: str, *, request_id: str | None = None) -> Reference:
-        """Create a branch or tag at a hash; raises `AlreadyExists`."""
-        result: Reference = self.submit(CreateReference(type, name, target), request_id=request_id)
+    def create_reference(self, type: ReferenceType, name: str, target: str, *, message: str = "", request_id: str | None = None) -> Reference:
+        """Create a branch or tag at a hash; raises `AlreadyExists`. Only a tag may have a message."""
+        result: Reference = self.submit(CreateReference(type, name, target, message), request_id=request_id)
         return result
 
     def assign_reference(self, name: str, target: str, *, expected_hash: str, request_id: str | None = None) -> Reference:

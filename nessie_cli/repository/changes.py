@@ -61,12 +61,16 @@ class Transplant(Struct, frozen=True):
     options: MergeOptions = MergeOptions()
 
 
-class CreateReference(Struct, frozen=True):
-    """Create a branch or tag at a hash."""
+class CreateReference(Struct, frozen=True, omit_defaults=True):
+    """Create a branch or tag at a hash. Only a tag may have a message.
+
+    An empty message is left out, so the digest of a request without one stays what it was.
+    """
 
     type: ReferenceType
     name: str
     target: str
+    message: str = ""
 
 
 class AssignReference(Struct, frozen=True):

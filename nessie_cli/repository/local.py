@@ -155,6 +155,12 @@ class LocalRepository(Repository):
         """See `Repository`."""
         return reading.reflog(self._objects, self._view, name, limit)
 
+    def messages(self, names: Collection[str]) -> dict[str, str]:
+        """See `Repository`."""
+        from nessie_cli.repository import references
+
+        return references.messages(self._view, names)
+
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
     def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, ReferenceMoved
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -14,6 +14,7 @@ from nessie_cli.repository.requests import Submission, digest, recorded, referen
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
+from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write
 
 Refuse = Callable[[], NessieError] | None
@@ -24,6 +25,8 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
+    if change.message and change.type is not ReferenceType.TAG:
+        raise InvalidInput("only a tag has a message")
     basis = at.view.basis(change.name, submission.request_id)
     if (again := _repeated(at, change, basis)) is not None:
         return again
@@ -31,7 +34,7 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     new = StoredReference(change.name, change.type, target)
     if basis.reference is not None:
         return _refused(change, basis.reference, lambda: already_exists(change.name), _reaching(at, target))
-    return _move(at, change, submission, [(new, None, target)], operation="create", answer=new)
+    return _move(at, change, submission, [(new, None, target)], operation="create", answer=new, message=change.message)
 
 
 def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
@@ -50,7 +53,9 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
     if refuse is not None:
         return _refused(change, found, refuse, _reaching(at, target))
     assigned = StoredReference(name, found.kind, target)
-    return _move(at, change, submission, [(assigned, found.target, target)], operation="assign", answer=assigned, basis=basis)
+    moves = [(assigned, found.target, target)]
+    message = _message(at, found)
+    return _move(at, change, submission, moves, operation="assign", answer=assigned, basis=basis, message=message)
 
 
 def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
@@ -70,7 +75,8 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
         return _refused(change, found, refuse, _reaching(at, found.target))
     renamed = StoredReference(change.new, found.kind, found.target)
     moves = [(renamed, None, found.target), (found, found.target, None)]
-    return _move(at, change, submission, moves, operation="rename", answer=renamed, basis=basis)
+    message = _message(at, found)
+    return _move(at, change, submission, moves, operation="rename", answer=renamed, basis=basis, message=message)
 
 
 def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
@@ -97,10 +103,14 @@ def _move(
     operation: str,
     answer: StoredReference,
     basis: Basis | None = None,
+    message: str = "",
 ) -> Draft[Reference]:
-    """The draft of some moves. With `basis` they depend on the settings that it read."""
+    """The draft of some moves. With `basis` they depend on the settings that it read.
+
+    `message` is that of the tag that they leave.
+    """
     maker = WriteMaker(at.context, submission, operation)
-    made = [maker.move(*move) for move in moves]
+    made = [maker.move(*move, message="" if move[2] is None else message) for move in moves]
     targets = [move.after for move in made if move.after is not None and move.after != NO_COMMIT]
     write = Write(
         request=maker.request(lambda: digest(change), made),
@@ -110,6 +120,21 @@ def _move(
     )
     effect = Effect(at.objects, sources=targets)
     return Draft(change, reference_changes(made), answer=as_reference(answer), write=write, effect=effect)
+
+
+def messages(view: View, names: Collection[str]) -> dict[str, str]:
+    """Returns the messages of those tags that have one.
+
+    The message of a tag is in the newest move of its name: each move of a tag repeats it.
+    """
+    newest = view.newest_moves(list(names)) if names else []
+    return {
+        row.move.name: row.move.message for row in newest if row.move.kind == ReferenceType.TAG and row.move.after is not None and row.move.message
+    }
+
+
+def _message(at: Snapshot, found: StoredReference) -> str:
+    return messages(at.view, [found.name]).get(found.name, "") if found.kind == ReferenceType.TAG else ""
 
 
 def _reaching(at: Snapshot, target: Id) -> Effect:

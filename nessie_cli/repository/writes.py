@@ -27,9 +27,9 @@ class WriteMaker:
         self._time = context.clock()
         self._id = submission.write_id(context)
 
-    def move(self, reference: StoredReference, before: Id | None, after: Id | None) -> Move:
+    def move(self, reference: StoredReference, before: Id | None, after: Id | None, message: str = "") -> Move:
         """A move of a reference, with its reflog entry."""
-        return Move(reference.name, reference.kind, before, after, self._time, self._who, self._operation, "", self._id)
+        return Move(reference.name, reference.kind, before, after, self._time, self._who, self._operation, message, self._id)
 
     def request(self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}) -> Request:
         """The record of the request. An id that no client knows needs no digest and no result."""

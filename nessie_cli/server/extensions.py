@@ -16,7 +16,7 @@ from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import Json, encode_key, encode_merge_detail, encode_single_reference
-from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, SETTINGS, VERSION
+from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
 LARGEST_REFLOG_PAGE = 20_000
@@ -60,6 +60,14 @@ def merge_detail(detail: MergeDetail) -> Json:
 def accepts_any_order(call: Call, body: Any) -> bool:
     """Whether the commits of a transplant need not be neighbours."""
     return is_ours(call) and isinstance(body, dict) and body.get(ANY_ORDER) is True
+
+
+def message_given(call: Call, body: Any) -> str:
+    """The message of a new tag; "" if there is none."""
+    message = body.get(MESSAGE, "") if is_ours(call) and isinstance(body, dict) else ""
+    if not isinstance(message, str):
+        raise InvalidInput(f"{MESSAGE}: is not a text")
+    return message
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -108,6 +116,12 @@ def get_reflog(call: Call) -> Answer:
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     found = Page(entries, most, lambda entry: str(entry.number))
     return Answer(listing("reflog", map(facts.reflog_entry, found), found.token, search=found.search()))
+
+
+def get_messages(call: Call) -> Answer:
+    """The messages of those tags that have one."""
+    _require_extensions(call)
+    return Answer({"messages": call.repository.messages(call.texts("ref"))})
 
 
 def post_rename(call: Call) -> Answer:
@@ -165,6 +179,7 @@ def _require_extensions(call: Call) -> None:
 
 EXTENSIONS = (
     Route("GET", "/api/v2/divisions", get_divisions, "Parts of a state", ""),
+    Route("GET", "/api/v2/messages", get_messages, "Messages of tags", ""),
     Route("GET", "/api/v2/reflog", get_reflog, "Moves of references", ""),
     Route("GET", "/api/v2/requests/{request}", get_request, "The result of a write", ""),
     Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),

@@ -72,6 +72,9 @@ class View(Protocol):
     def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
         """Returns the moves of one reference (or of all), newest first, with numbers below `before`."""
 
+    def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
+        """Returns the newest move of each of these references that has one, in one round trip and in no particular order."""
+
     def settings(self) -> Settings:
         """Returns all settings, including the facts of the repository that are stored as settings."""
 
@@ -221,7 +224,8 @@ class Maintenance(Protocol):
         """Deletes moves and request ids older than these microseconds since 1970, or only counts them.
 
         Moves numbered above `last_move` stay, however old they claim to be: a deletion still has to learn of them.
-        The newest row of the reflog stays, so that no number is used twice.
+        The newest row of the reflog stays, so that no number is used twice. The newest move of a
+        reference that exists stays if it has a message: the message is the reference's.
         """
 
     def compact(self, *, full: bool = False) -> None:

@@ -125,6 +125,12 @@ class MemoryStore:
         wanted = [row for row in newest_first if before is None or row.number < before]
         return [row for row in wanted if name in (None, row.move.name)][:limit]
 
+    def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
+        """See `View`."""
+        with self._lock:
+            newest = {row.move.name: row for row in self._reflog}
+        return [newest[name] for name in dict.fromkeys(names) if name in newest]
+
     def settings(self) -> Settings:
         """See `View`."""
         return self._settings
@@ -260,7 +266,10 @@ class MemoryStore:
     def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
         """See `Maintenance`."""
         with self._lock:
-            moves = {row.number for row in self._reflog[:-1] if row.move.time < moves_before and row.number <= last_move}
+            newest = {row.move.name: row for row in self._reflog}
+            kept = {row.number for row in newest.values() if row.move.message and row.move.after is not None}
+            old = {row.number for row in self._reflog[:-1] if row.move.time < moves_before and row.number <= last_move}
+            moves = old - kept
             requests = [one.id for one in self._requests.values() if one.time < requests_before]
             if not dry_run:
                 self._reflog = [row for row in self._reflog if row.number not in moves]

@@ -112,6 +112,12 @@ class Overlay:
         rest = None if limit is None else limit - len(own)
         return own if rest == 0 else own + self._base.reflog(name, before, rest)
 
+    def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
+        """See `View`."""
+        own = {move.name: ReflogRow(self.first_number + number, move) for number, move in enumerate(self._moves)}
+        rest = [name for name in names if name not in own]
+        return [own[name] for name in dict.fromkeys(names) if name in own] + (self._base.newest_moves(rest) if rest else [])
+
     def settings(self) -> Settings:
         """See `View`."""
         return self._with_changes(self._base_settings or self._base.settings())

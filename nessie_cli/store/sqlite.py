@@ -59,6 +59,8 @@ _BATCH = 20_000  # objects per transaction of a large load: other writers get th
 _SCAN = 250  # objects per statement of a scan, so that no read transaction stays open while the caller works
 _NAP = 0.002  # seconds between two looks at a lease
 _LAST = 2**63 - 1
+_NEWEST_MOVES = f"""{REFLOG} WHERE number IN
+(SELECT (SELECT max(number) FROM reflog WHERE name = value) FROM carray(?))"""  # noqa: S608 - fixed texts
 _SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
 
 _GET = "SELECT kind, packed FROM objects WHERE id = ?"
@@ -225,6 +227,12 @@ class SQLiteStore:
         condition = "number < ?" if name is None else "number < ? AND name = ?"
         values = (_LAST if before is None else before, *([] if name is None else [name]), _limit(limit))
         return self._read(reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values)
+
+    def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
+        """See `View`."""
+        # SQLite cuts the texts of an array at a NUL. No reference has such a name.
+        wanted = tuple(name for name in names if "\0" not in name)
+        return self._read(reflog_row_of, _NEWEST_MOVES, (apsw.carray(wanted),)) if wanted else []
 
     def settings(self) -> Settings:
         """See `View`."""

@@ -30,7 +30,8 @@ _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
 _DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
 AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
 _OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ? AND number <= ?
-AND number < (SELECT max(number) FROM reflog) ORDER BY number LIMIT ?"""
+AND number < (SELECT max(number) FROM reflog) AND NOT (message <> '' AND after IS NOT NULL
+AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name)) ORDER BY number LIMIT ?"""
 _DELETE_MOVES = "DELETE FROM reflog WHERE number = ?"
 _OLD_REQUESTS = "SELECT id FROM requests WHERE id > ? AND time < ? ORDER BY id LIMIT ?"
 _DELETE_REQUESTS = "DELETE FROM requests WHERE id = ?"

@@ -26,6 +26,7 @@ from nessie_cli.wire.shapes import (
     Key,
     KeyDetails,
     MergeOutcome,
+    NamedReference,
 )
 
 T = TypeVar("T")
@@ -36,6 +37,12 @@ def _itself(value: T) -> T:
 
 
 # -- records ---------------------------------------------------------------------------------------
+
+
+class Tag(NamedReference):
+    """A tag; `message` is left out if it has none."""
+
+    message: NotRequired[str]
 
 
 class Rename(Shape):

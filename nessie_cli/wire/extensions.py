@@ -8,6 +8,7 @@ extensions are:
 * `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
 * `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
 * `anyOrder` of a transplant: its commits need not be neighbours;
+* `message` of a new tag, and `GET messages?ref=`, the messages of tags;
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
 * `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
@@ -29,6 +30,9 @@ REQUEST_HEADER = "Nessie-Request-Id"
 
 ANY_ORDER = "anyOrder"
 """The attribute of a transplant whose commits need not be neighbours."""
+
+MESSAGE = "message"
+"""The attribute of a new tag that has a message."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

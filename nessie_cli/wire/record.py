@@ -39,6 +39,7 @@ SHAPES: Mapping[Any, Any] = {
     model.Problem: documents.Problem,
     model.Reference: shapes.Reference,
     model.ReflogEntry: documents.ReflogEntry,
+    model.Tag: documents.Tag,
 }
 """The shape of each model type."""
 

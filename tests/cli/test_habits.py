@@ -50,6 +50,8 @@ TYPED = {
     "status -sb": "## main\nA  db.staged\n",
     "status --porcelain": "A  db.staged\n",
     "tag -D v1": "deleted tag v1",
+    "tag -a v2 -m two": "created tag v2",
+    "tag -am two v2 HEAD": "created tag v2",
     "branch -d -f feature": "deleted branch feature",
     "branch --sort=-committerdate": "main\t",
     "tag --sort=-v:refname": "v1\t",
@@ -137,7 +139,6 @@ TOLD = {
     "switch --detach main~1": "nessie switch -c NAME REV",
     "switch main~1": "nessie switch -c NAME 'main~1'",
     "switch HEAD": "nessie switch -c NAME 'HEAD'",
-    "tag -a v2 -m two": "nessie tag NAME [REV]",
 }
 """What is typed as in git, and told how it is called here."""
 

@@ -1,3 +1,9 @@
+import pytest
+
+from tests.cli.conftest import Catalog, Nessie
+from tests.repository.servers import Servers
+
+
 def test_tags_are_listed_apart_from_branches(nessie, catalog) -> None:
     assert nessie("tag").rows == [["v1", catalog.head("v1")]]
     assert nessie("tag", "--json").json["references"] == [{"type": "TAG", "name": "v1", "hash": catalog.head("v1")}]
@@ -10,7 +16,7 @@ def test_a_tag_is_made_moved_renamed_and_deleted(nessie, catalog) -> None:
     assert nessie("tag", "v0", "main~2").code == 0
     assert nessie("tag", "-f", "v0", "main").code == 0
     assert catalog.head("v0") == catalog.head("main")
-    assert nessie("tag", "-m", "v0", "v3").code == 0
+    assert nessie("tag", "--move", "v0", "v3").code == 0
     assert nessie("tag", "-d", "v3", "v2", "--yes").code == 0
     assert [row[0] for row in nessie("tag").rows] == ["v1"]
 
@@ -29,3 +35,64 @@ def test_a_commit_stays_reachable_by_its_tag(nessie, catalog) -> None:
     nessie("tag", "keep", "feature")
     assert "nothing else leads" not in nessie("branch", "-d", "feature").err
     assert "nothing else leads" in nessie("tag", "-d", "keep").err
+
+
+def test_a_tag_has_a_message(nessie: Nessie, catalog: Catalog) -> None:
+    head = catalog.head("main")
+    assert nessie("tag", "-a", "v2", "-m", "Figures of March\n\nchecked").out == f"created tag v2 at {head}\n"
+    assert [row[-1] for row in nessie("tag", "-v").rows] == ["tables", "Figures of March"]
+    v1 = {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
+    v2 = {"type": "TAG", "name": "v2", "hash": head, "message": "Figures of March\n\nchecked"}
+    assert nessie("tag", "--json").json["references"] == [v1, v2]
+    assert nessie("tag", "-l", "v2", "--json").json == {"reference": v2}
+    assert nessie("tag", "--move", "v2", "r2", "--json").json == {"reference": v2 | {"name": "r2"}}
+    assert nessie("tag", "-d", "r2", "--yes").code == 0
+    assert nessie("undo", "r2", "--yes").code == 0
+    assert nessie("tag", "-l", "r2", "--json").json == {"reference": v2 | {"name": "r2"}}
+
+
+def test_a_dry_run_shows_the_message_and_creates_nothing(nessie: Nessie, catalog: Catalog) -> None:
+    wanted = {"type": "TAG", "name": "v2", "hash": catalog.head("main"), "message": "two"}
+    assert nessie("tag", "v2", "-m", "two", "--dry-run", "--json").json == {"reference": wanted}
+    assert len(nessie("tag").rows) == 1
+
+
+def test_a_message_that_is_a_tag_may_be_meant_as_a_rename(nessie: Nessie, catalog: Catalog) -> None:
+    ran = nessie("tag", "-m", "v1", "v2")
+    assert (ran.code, ran.out) == (2, "")
+    assert "nessie tag --move v1 v2" in ran.err
+    assert nessie("tag", "-m", "v1", "main").code == 5
+    assert nessie("tag", "-m", "v1", "v2", "HEAD").code == 0
+    assert nessie("tag", "-l", "v2", "--json").json["reference"]["message"] == "v1"
+    assert catalog.head("v1")
+
+
+@pytest.mark.parametrize("words", [["-d", "v1"], ["-f", "v1", "main"], ["--move", "v1", "v2"], ["-l"], []])
+def test_only_a_new_tag_takes_a_message(nessie: Nessie, catalog: Catalog, words: list[str]) -> None:
+    assert nessie("tag", "-m", "a message", *words).code == 2
+    assert nessie("tag").rows == [["v1", catalog.head("v1")]]
+
+
+def test_a_message_is_not_empty(nessie: Nessie, catalog: Catalog) -> None:
+    assert nessie("tag", "v2", "-m", " ").code == 2
+    assert nessie("tag").rows == [["v1", catalog.head("v1")]]
+
+
+def test_a_backup_keeps_messages(nessie: Nessie, catalog: Catalog) -> None:
+    nessie("tag", "v2", "-m", "two")
+    assert nessie("store", "backup", "lake.backup").code == 0
+    assert nessie("store", "load", "lake.backup", "--store", "sqlite:///copy.sqlite").code == 0
+    listed = nessie("--store", "sqlite:///copy.sqlite", "tag", "-l", "v2", "--json")
+    assert listed.json["reference"]["message"] == "two"
+
+
+def test_messages_over_a_server(nessie: Nessie, catalog: Catalog) -> None:
+    servers = Servers()
+    try:
+        with servers.serving(f"sqlite:///{catalog.url}") as address:
+            assert nessie("--store", address, "tag", "v2", "main", "-m", "two").code == 0
+            listed = nessie("--store", address, "tag", "--json").json["references"]
+    finally:
+        servers.close()
+    assert [tag.get("message") for tag in listed] == [None, "two"]
+    assert [row[-1] for row in nessie("tag", "-v").rows] == ["tables", "two"]

@@ -30,6 +30,33 @@ class References:
         assert catalog.repository.reference("x/y") == created
         assert catalog.numbers("x/y") == {"a": 1}
 
+    def test_a_message_stays_with_its_tag(self, catalog: Catalog) -> None:
+        repository, first = catalog.repository, catalog.write("main", {"a": 1})
+        head = catalog.write("main", {"a": 2})
+        repository.create_reference(TAG, "v1", first, message="Figures of March\n\nä")
+        repository.create_reference(TAG, "v2", first)
+        messages = {"v1": "Figures of March\n\nä"}
+        assert repository.messages(["v1", "v2", "main", "none"]) == messages
+        repository.assign_reference("v1", head, expected_hash=first)
+        assert repository.messages(["v1"]) == messages
+        repository.rename_reference("v1", "r1", expected_hash=head)
+        assert repository.messages(["v1", "r1"]) == {"r1": messages["v1"]}
+        repository.delete_reference("r1", expected_hash=head)
+        assert repository.messages(["r1"]) == {}
+        repository.create_reference(TAG, "r1", head)
+        assert repository.messages(["r1"]) == {}
+
+    def test_the_messages_of_many_tags(self, catalog: Catalog) -> None:
+        names = [f"v{number}" for number in range(220)]
+        for name in names[::20]:
+            catalog.repository.create_reference(TAG, name, EMPTY, message=f"of {name}")
+        assert catalog.repository.messages(names) == {name: f"of {name}" for name in names[::20]}
+
+    def test_a_branch_has_no_message(self, catalog: Catalog) -> None:
+        with pytest.raises(InvalidInput):
+            catalog.repository.create_reference(BRANCH, "dev", EMPTY, message="a message")
+        assert [r.name for r in catalog.repository.references()] == ["main"]
+
     @BOTH
     def test_a_reference_may_stand_at_the_empty_history(self, catalog: Catalog, kind: ReferenceType) -> None:
         catalog.write("main", {"a": 1})

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import NO_ANCESTOR, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import CreateReference
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
@@ -28,11 +31,13 @@ class Plain(Served):
     """A server that is spoken to in plain REST v2, as those of others are. What it has no words for is named here, each with its reason."""
 
     IDS = "a client cannot choose the id of a content that takes the place of another one"
+    MESSAGES = "a tag has no message"
     REFLOG = "only the former hashes of existing references are told, not who moved them, how, and what was deleted"
     RENAMES = "renames are neither told nor followed"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
         "test_a_deleted_reference_can_be_brought_back_from_the_reflog": REFLOG,
+        "test_a_message_stays_with_its_tag": MESSAGES,
         "test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces": IDS,
         "test_a_put_with_another_id_may_take_another_type": IDS,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
@@ -50,6 +55,7 @@ class Plain(Served):
         "test_source_renamed_and_target_changed_is_one_conflict_that_says_so": RENAMES,
         "test_target_renamed_and_source_changed_combine": RENAMES,
         "test_target_renamed_and_source_changed_is_one_conflict_that_says_so": RENAMES,
+        "test_the_messages_of_many_tags": MESSAGES,
         "test_the_reflog_of_all_references_is_one_sequence": REFLOG,
         "test_the_reflog_tells_every_move_newest_first": REFLOG,
         "test_without_validation_a_change_is_brought_without_its_namespace": SETTINGS,
@@ -72,6 +78,14 @@ class TestPlain(Plain, Divides):
     def repository(self, servers: Servers, store: str) -> Iterator[Repository]:
         with servers.serving(store) as address, plain(address) as opened:
             yield opened
+
+    def test_a_message_of_a_tag_is_refused_before_anything_is_created(self, repository: Repository) -> None:
+        change = CreateReference(ReferenceType.TAG, "v1", NO_ANCESTOR, "a message")
+        for refused in (repository.submit, repository.draft):
+            with pytest.raises(InvalidInput, match="keeps no message of a tag"):
+                refused(change)
+        assert [found.name for found in repository.references()] == ["main"]
+        assert repository.messages(["v1"]) == {}
 
 
 def plain(address: str) -> Repository:

@@ -81,6 +81,20 @@ def readable(repository: Repository) -> Any:
     return [(r, list(repository.log(r.hash, operations=True)), list(repository.entries(r.hash, content=True))) for r in repository.references()]
 
 
+def test_the_message_of_a_tag_never_expires(catalog: Catalog, clock: Clock) -> None:
+    head = catalog.write("main", {"a": 1})
+    catalog.repository.create_reference(ReferenceType.TAG, "v1", head, message="Figures of March")
+    later = catalog.write("main", {"a": 2})
+    catalog.repository.assign_reference("v1", later, expected_hash=head)
+    for days in (1, 2):
+        clock.ahead = days * LONG
+        catalog.repository.maintain()
+        assert [entry.operation for entry in catalog.repository.reflog("v1")] == ["assign"]
+        assert catalog.repository.messages(["v1"]) == {"v1": "Figures of March"}
+        assert list(catalog.repository.check()) == []
+        catalog.write("main", {"b": days})
+
+
 def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock: Clock) -> None:
     catalog.write("main", {"a": 1})
     catalog.branch("dev")

@@ -197,6 +197,16 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert store.reflog("main") == [rows[1], rows[3]]
         assert store.reflog("none") == []
 
+    def test_the_newest_move_of_each_of_several_references(self, store: Store) -> None:
+        write(
+            store,
+            a_write(moves=[a_move("a", None, "0"), a_move("a", "0", "1"), a_move("b", None, "0"), a_move("b", "0", None), a_move("c", None, "0")]),
+        )
+        newest = {row.move.name: row for row in store.reflog()[::-1]}
+        found = store.newest_moves(["a", "none", "b", "a", "nul\0"])
+        assert sorted(found, key=lambda row: row.number) == [newest["a"], newest["b"]]
+        assert store.newest_moves([]) == []
+
     def test_the_reflog_keeps_every_field(self, store: Store) -> None:
         move = a_move("main", None, "1", kind="TAG", request_id="a request", message="many\nlines, 'quotes' and 👍")
         write(store, a_write(moves=[move]))

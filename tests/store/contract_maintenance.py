@@ -188,6 +188,20 @@ class MaintenanceContract:
             assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move()) == Expired(10_999, 1)
         assert len(store.reflog()) == 1
 
+    def test_the_newest_move_of_a_reference_stays_if_it_has_a_message(self, store: Store) -> None:
+        noted = [a_move(name, None, "0", kind="TAG", message=name) for name in ("kept", "moved", "gone", "again")]
+        moved = [a_move("moved", "0", "1", kind="TAG", message="moved")]
+        gone = [a_move(name, "0", None, kind="TAG", message=name) for name in ("gone", "again")]
+        again = [a_move("again", None, "0", kind="TAG"), a_move("last", None, "0", kind="TAG")]
+        write(store, a_write(moves=[*noted, *moved, *gone, *again]))
+        for _ in range(2):
+            with store.maintenance() as maintenance:
+                last = maintenance.last_move()
+                planned = maintenance.expire(TIME + 1, TIME, last, dry_run=True)
+                assert maintenance.expire(TIME + 1, TIME, last) == planned
+            assert [row.move for row in store.reflog()] == [again[1], *moved, noted[0]]
+        assert planned.moves == 0
+
     @pytest.mark.parametrize("full", [False, True])
     def test_compacting_changes_nothing_that_can_be_read(self, store: Store, clock: Clock, full: bool) -> None:
         store.put(an_object(str(n)) for n in range(2000))

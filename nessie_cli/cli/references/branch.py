@@ -41,10 +41,16 @@ class Options(ReferenceOptions):
     branch is still ahead by its own commits.
     """
 
+    rename: Annotated[bool, typer.Option("-m", "--move", help="Rename: [OLD] NEW.")] = False
     copy: Annotated[
         bool,
         typer.Option("-c", "--copy", help="Create NEW at the head of OLD: [OLD] NEW."),
     ] = False
+
+    @property
+    def rename_option(self) -> str:
+        """The option that renames."""
+        return "-m"
 
     @property
     def actions(self) -> tuple[str, ...]:

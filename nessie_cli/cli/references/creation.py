@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from nessie_cli.cli.references.options import ReferenceOptions
 
 
-def create(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
+def create(
+    options: ReferenceOptions,
+    app: Invocation,
+    type_: ReferenceType,
+    message: str = "",
+) -> SingleReference:
     """Creates NAME at START, or at the current reference."""
     _refuse_expected_hash(options)
     name, *rest = options.between(1, 2, "NAME [START]")
@@ -24,7 +29,7 @@ def create(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> 
     if options.hash_on_ref:
         start = f"{start or app.reference_name()}@{options.hash_on_ref}"
     target = app.repository().resolve(app.revision(start)).hash
-    return create_at(options, app, Reference(type_, name, target))
+    return create_at(options, app, Reference(type_, name, target), message)
 
 
 def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
@@ -38,16 +43,26 @@ def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
     return create_at(options, app, Reference(ReferenceType.BRANCH, new, source.hash))
 
 
-def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> SingleReference:
+def create_at(
+    options: ReferenceOptions,
+    app: Invocation,
+    wanted: Reference,
+    message: str = "",
+) -> SingleReference:
     """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
     if GLOB & set(wanted.name):
         hint = f"Hint: `nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
         raise InvalidInput(f"'{wanted.name}' is a pattern, not a name. {hint}")
     try:
         if options.dry_run:
-            change = CreateReference(wanted.type, wanted.name, wanted.hash)
+            change = CreateReference(wanted.type, wanted.name, wanted.hash, message)
             return SingleReference(preview(app.repository(), change), "would create")
-        created = app.repository().create_reference(wanted.type, wanted.name, wanted.hash)
+        created = app.repository().create_reference(
+            wanted.type,
+            wanted.name,
+            wanted.hash,
+            message=message,
+        )
     except AlreadyExists:
         if not options.if_not_exists:
             raise
@@ -57,4 +72,5 @@ def create_at(options: ReferenceOptions, app: Invocation, wanted: Reference) -> 
 
 def _refuse_expected_hash(options: ReferenceOptions) -> None:
     if options.expected_hash is not None:
-        raise InvalidInput("--expected-hash guards -d, -m and -f; nothing is there to guard yet")
+        guarded = f"-d, {options.rename_option} and -f"
+        raise InvalidInput(f"--expected-hash guards {guarded}; nothing is there to guard yet")

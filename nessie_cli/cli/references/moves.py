@@ -11,7 +11,7 @@ from nessie_cli.cli.references.lookup import existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import References, SingleReference
-from nessie_cli.errors import InvalidInput, NotFound, ReferenceNotFound
+from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import AssignReference, RenameReference
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def rename(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
     """Renames OLD, or the current reference, to NEW."""
-    old, new = options.old_and_new(app.reference_name, "-m [OLD] NEW")
+    old, new = options.old_and_new(app.reference_name, f"{options.rename_option} [OLD] NEW")
     repository = app.repository()
     reference = _to_rename(app, type_, old)
     hash_ = expected_hash(options, app, reference)
@@ -37,13 +37,7 @@ def rename(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> 
 def _to_rename(app: Invocation, type_: ReferenceType, name: str) -> Reference:
     if name == app.repository().config().default_branch:
         raise InvalidInput(f"Default branch '{name}' cannot be renamed.")
-    try:
-        return existing(app, type_, name)
-    except ReferenceNotFound as error:
-        if type_ is not ReferenceType.TAG:
-            raise
-        hint = "Hint: -m renames a tag; tags have no message"
-        raise ReferenceNotFound(f"{error.message}. {hint}", name) from None
+    return existing(app, type_, name)
 
 
 def follow_rename(app: Invocation, old: str, new: str) -> None:

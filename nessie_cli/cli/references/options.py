@@ -93,7 +93,7 @@ class ReferenceOptions:
         bool,
         typer.Option("-D", hidden=True, help="Delete the named references without confirmation."),
     ] = False
-    rename: Annotated[bool, typer.Option("-m", "--move", help="Rename: [OLD] NEW.")] = False
+    rename: Annotated[bool, typer.Option("--move", help="Rename: [OLD] NEW.")] = False
     assign: Annotated[
         bool,
         typer.Option("-f", "--force", help="Move a reference: NAME TARGET."),
@@ -172,9 +172,14 @@ class ReferenceOptions:
         )
 
     @property
+    def rename_option(self) -> str:
+        """The option that renames."""
+        return "--move"
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """The options that say what to do; at most one of them can be given."""
-        chosen = {"-l": self.lists, "-d": self.deletes, "-m": self.rename, "-f": self.assign}
+        chosen = {"-l": self.lists, "-d": self.deletes, self.rename_option: self.rename, "-f": self.assign}
         return tuple(option for option, given in chosen.items() if given)
 
     def between(self, least: int, most: int, usage: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Result
 from nessie_cli.errors import NessieError
-from nessie_cli.model import Reference
+from nessie_cli.model import Reference, Tag
 from nessie_cli.render.references import print_references
 from nessie_cli.render.spans import Span
 from nessie_cli.wire import documents
@@ -36,6 +36,20 @@ class SingleReference(Result):
     verbose: Annotated[bool, NOT_JSON] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tags(References):
+    """Tags with their messages."""
+
+    references: Iterable[Tag]
+
+
+@dataclass(frozen=True)
+class SingleTag(SingleReference):
+    """One tag with its message."""
+
+    reference: Tag
+
+
 @dataclass(frozen=True)
 class DeletedReferences(Result):
     """References that were deleted, if several were named; `errors` if some could not be."""
@@ -59,6 +73,7 @@ def show(result: Result, output: Output) -> None:
             output.out,
             current=result.current,
             verbose=result.verbose,
+            tags=isinstance(result, Tags),
         )
     elif isinstance(result, DeletedReferences):
         for deletion in result.deletions:
@@ -69,6 +84,7 @@ def show(result: Result, output: Output) -> None:
             output.out,
             current=result.current,
             verbose=result.verbose,
+            tags=isinstance(result, SingleTag),
         )
     elif isinstance(result, SingleReference):
         _show_action(result, output)

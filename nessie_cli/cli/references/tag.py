@@ -1,6 +1,11 @@
 """`nessie tag`."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated
+
+import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.references.options import ReferenceOptions
@@ -8,34 +13,99 @@ from nessie_cli.cli.references.results import (
     DeletedReferences,
     References,
     SingleReference,
+    SingleTag,
+    Tags,
     show,
 )
 from nessie_cli.cli.references.work import work
-from nessie_cli.model import ReferenceType
+from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.model import Reference, ReferenceType, Tag
+from nessie_cli.repository.base import Repository
 
 __all__ = ["EXAMPLES", "Options", "run", "show"]
 
 EXAMPLES = (
     "nessie tag",
     "nessie tag --sort -time --contains main~2",
-    "nessie tag v1 main~1",
+    "nessie tag -m 'Figures of March' v1 main~1",
     "nessie tag -f v1 main",
-    "nessie tag -m v1 release-1",
+    "nessie tag --move v1 release-1",
     "nessie tag -d release-1",
 )
+_AT_ONCE = 1000
+"""Tags of a list whose messages are read together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(ReferenceOptions):
     """List, create, delete, rename or assign tags.
 
-    With -v the list shows the commit of each tag.
+    With -v the list shows the commit of each tag and the tag's message. If the tag has no message,
+    the list shows that of the commit.
     """
+
+    message: Annotated[
+        str | None,
+        typer.Option("-m", "--message", metavar="MSG", help="Create the tag with this message."),
+    ] = None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The options that say what to do; at most one of them can be given."""
+        return super().actions if self.message is None else (*super().actions, "-m")
 
 
 def run(
     options: Options,
     app: Invocation,
-) -> References | SingleReference | DeletedReferences | None:
+) -> Tags | References | SingleTag | SingleReference | DeletedReferences | None:
     """Performs the one action that the options ask for."""
-    return work(options, app, ReferenceType.TAG)
+    if options.message is not None and not options.message.strip():
+        raise InvalidInput("-m: the message of the tag is empty")
+    if options.actions == ("-m",):
+        _refuse_rename(options, app.repository())
+    result = work(options, app, ReferenceType.TAG, options.message)
+    if not (app.output.is_json or app.options.verbose or options.extended):
+        return result
+    if isinstance(result, References):
+        tags = _with_messages(app.repository(), result.references)
+        return Tags(references=tags, current=result.current, verbose=result.verbose)
+    if isinstance(result, SingleReference) and result.reference.type is ReferenceType.TAG:
+        return _single(options, app, result)
+    return result
+
+
+def _single(options: Options, app: Invocation, result: SingleReference) -> SingleTag:
+    if result.action == "would create":
+        tag = _tag(result.reference, options.message)
+    else:
+        [tag] = _with_messages(app.repository(), [result.reference])
+    return SingleTag(tag, result.action, result.hint, result.current, result.verbose)
+
+
+def _with_messages(repository: Repository, references: Iterable[Reference]) -> Iterator[Tag]:
+    rest = iter(references)
+    while some := list(islice(rest, _AT_ONCE)):
+        messages = repository.messages([reference.name for reference in some])
+        yield from (_tag(reference, messages.get(reference.name)) for reference in some)
+
+
+def _tag(found: Reference, message: str | None) -> Tag:
+    return Tag(found.type, found.name, found.hash, found.metadata, message)
+
+
+def _refuse_rename(options: Options, repository: Repository) -> None:
+    """Refuses `-m OLD NEW`, by which earlier versions have renamed a tag."""
+    old, words = options.message or "", options.words
+    if len(words) != 1 or not _exists(repository, old, ReferenceType.TAG) or _exists(repository, words[0]):
+        return
+    rename = f"`nessie tag --move {old} {words[0]}` renames it"
+    create = f"`nessie tag -m {old} {words[0]} HEAD` creates a tag with this message"
+    raise InvalidInput(f"-m is the message of a tag, and '{old}' is a tag. Hint: {rename}; {create}")
+
+
+def _exists(repository: Repository, name: str, type_: ReferenceType | None = None) -> bool:
+    try:
+        return type_ in (None, repository.reference(name).type)
+    except ReferenceNotFound:
+        return False

@@ -23,19 +23,21 @@ def work(
     options: ReferenceOptions,
     app: Invocation,
     type_: ReferenceType,
+    message: str | None = None,
 ) -> References | SingleReference | DeletedReferences | None:
-    """Performs the one action that the options ask for.
+    """Performs the one action that the options ask for. `message` is that of a new tag.
 
     Raises `InvalidInput` if the options contradict each other.
     """
     with resolving(lambda error: with_current_hash(app, error)):
-        return _perform(options, app, type_)
+        return _perform(options, app, type_, message)
 
 
 def _perform(
     options: ReferenceOptions,
     app: Invocation,
     type_: ReferenceType,
+    message: str | None,
 ) -> References | SingleReference | DeletedReferences | None:
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
@@ -50,7 +52,7 @@ def _perform(
         return rename(options, app, type_)
     if options.assign:
         return assign(options, app, type_)
-    return create(options, app, type_)
+    return create(options, app, type_, message or "")
 
 
 def _show_current(app: Invocation) -> SingleReference | None:

@@ -74,8 +74,15 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
         assert now is not None
         return Step("deleted", name, last.type, now, None, lambda: repository.delete_reference(name, expected_hash=now))
     if now is None:
-        return Step("restored", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target))
+        message = _message_before_deletion(repository, last)
+        return Step("restored", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target, message=message))
     return Step("moved", name, last.type, now, target, lambda: repository.assign_reference(name, target, expected_hash=now))
+
+
+def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> str:
+    if deletion.type is not ReferenceType.TAG:
+        return ""
+    return next((entry.message for entry in repository.reflog(deletion.reference) if entry.number < deletion.number), "")
 
 
 def _rename_back(repository: Repository, last: ReflogEntry) -> Step:

@@ -66,6 +66,7 @@ def _combine(session: Session, change: Merge | Transplant) -> Draft[Any]:
 def _reference(session: Session, change: CreateReference | AssignReference | RenameReference | DeleteReference) -> Draft[Any]:
     """References move by compare-and-swap on the server as well, so these drafts are exact."""
     if isinstance(change, CreateReference):
+        references.check_message(session, change.message)
         target = revisions.resolve(session, CommitSpec(None, change.target)).hash
         created = Reference(change.type, change.name, target)
         return Draft(change, [ReferenceChange(change.type, change.name, None, target)], answer=created, sources=(target,))

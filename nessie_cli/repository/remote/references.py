@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved, ReferenceNotFound
@@ -10,12 +10,17 @@ from nessie_cli.model import Reference, ReferenceType, ReflogEntry, check_new_re
 from nessie_cli.repository.remote.key_history import cel_text
 from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.once import Sent, send_once
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.wire import answers
+from nessie_cli.wire.extensions import MESSAGE
 
 _LARGEST_REFLOG_PAGE = 16_000
 """The server finds a page of a reflog by reading those before it again, so pages grow."""
+
+
+_MOST_NAMES = 100
+"""Tags whose messages are requested together: all names have to fit into one address."""
 
 
 def full_name(session: Session, name: str) -> str:
@@ -67,13 +72,18 @@ def path_at(session: Session, name: str, hash_: str) -> str:
 # -- moving ----------------------------------------------------------------------------------------
 
 
-def create(session: Session, type: ReferenceType, name: str, target: str, *, request_id: str | None = None) -> Reference:
-    """Create a branch or tag at a whole hash; raises `AlreadyExists`."""
+def create(session: Session, type: ReferenceType, name: str, target: str, *, message: str = "", request_id: str | None = None) -> Reference:
+    """Create a branch or tag at a whole hash; raises `AlreadyExists`.
+
+    Only our servers keep a message; for others it raises `InvalidInput`.
+    """
+    check_message(session, message)
     check_new_reference_name(name)
     if type not in (ReferenceType.BRANCH, ReferenceType.TAG):
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
     wanted = Reference(type, name, target)
-    sent = Sent("POST", "trees", {"type": "DETACHED", "hash": target}, {"name": name, "type": type.value})
+    body = {"type": "DETACHED", "hash": target} | ({MESSAGE: message} if message else {})
+    sent = Sent("POST", "trees", body, {"name": name, "type": type.value})
     if session.server.extensions:
         return send_once(session, sent, request_id, session.reference)
     _require_absent(session, name)
@@ -111,6 +121,14 @@ def rename(session: Session, old: str, new: str, *, expected_hash: str, request_
         return send_once(session, sent, request_id, session.reference)
 
 
+def check_message(session: Session, message: str) -> None:
+    """Raises `InvalidInput` for the message of a tag on a server that does not keep it."""
+    if message and not session.server.extensions:
+        raise InvalidInput(
+            f"server {session.transport.url}: keeps no message of a tag. Hint: create the tag without a message",
+        )
+
+
 def _require_absent(session: Session, name: str) -> None:
     """Look before sending: after a lost answer, an older reference would look like a created one."""
     if find(session, name) is not None:
@@ -140,6 +158,19 @@ def _with_position(session: Session, name: str, expected_hash: str) -> Iterator[
         found = find(session, name)
         moved.head = found.hash if found else None
         raise
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+
+def messages(session: Session, names: Collection[str]) -> dict[str, str]:
+    """The messages of those tags that have one, by the extensions."""
+    found: dict[str, str] = {}
+    wanted = list(names)
+    for start in range(0, len(wanted), _MOST_NAMES):
+        answer = session.transport.get("messages", {"ref": wanted[start : start + _MOST_NAMES]})
+        found |= understood(answer, lambda given: dict(given["messages"]), "messages")
+    return found
 
 
 # -- reflog ----------------------------------------------------------------------------------------

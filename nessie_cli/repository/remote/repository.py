@@ -8,7 +8,7 @@ the kernel would cost every reading command 10 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,10 @@ class RemoteRepository(Repository):
 
             found = plain.reflog(self._session, name)
         yield from islice(found, limit)
+
+    def messages(self, names: Collection[str]) -> dict[str, str]:
+        """See `Repository`; from our servers only."""
+        return references.messages(self._session, names) if self._extensions else {}
 
     # -- history -----------------------------------------------------------------------------------
 

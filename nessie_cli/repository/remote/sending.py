@@ -57,7 +57,8 @@ def _transplant(session: Session, change: Transplant, request_id: str | None) ->
 
 def _create(session: Session, change: CreateReference, request_id: str | None) -> Reference:
     target = revisions.existing(session, change.target)
-    return references.create(session, change.type, change.name, target, request_id=request_id)
+    words = (change.type, change.name, target)
+    return references.create(session, *words, message=change.message, request_id=request_id)
 
 
 def _assign(session: Session, change: AssignReference, request_id: str | None) -> Reference:

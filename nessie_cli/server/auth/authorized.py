@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from msgspec import structs
@@ -156,6 +156,10 @@ class AuthorizedRepository(Repository):
                 if hash_ is not None:
                     self._sight.show(hash_, entry.reference)
             yield entry
+
+    def messages(self, names: Collection[str]) -> dict[str, str]:
+        """See `Repository`; of tags that the caller may view."""
+        return self._inner.messages([name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)])
 
     def _may_see_past(self, name: str) -> bool:
         may = self.rights.may

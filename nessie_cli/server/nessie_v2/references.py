@@ -9,6 +9,7 @@ from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import AssignReference, CreateReference, DeleteReference
 from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
+from nessie_cli.server.extensions import message_given
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, Target, check_name, commit, expected, named, parse_segment, parse_spec
 from nessie_cli.wire.decode import ReferenceBody, decode_reference
@@ -57,16 +58,22 @@ def create_reference(call: Call) -> Answer:
     check_name(name, "createReference.name")
     body = call.json()
     source = None if body is None else decode_reference(body)
-    return Answer(encode_single_reference(create(call, kind, name, source)))
+    return Answer(encode_single_reference(create(call, kind, name, source, message_given(call, body))))
 
 
-def create(call: Call, kind: ReferenceType, name: str, source: ReferenceBody | None) -> Reference:
+def create(
+    call: Call,
+    kind: ReferenceType,
+    name: str,
+    source: ReferenceBody | None,
+    message: str = "",
+) -> Reference:
     """Make a reference at the commit that a body names."""
     check_new(name)
     if source is not None and source.name == "-":
         # Only a creation takes the alias of the default branch.
         source = structs.replace(source, name=call.default_branch)
-    created: Reference = call.submit(CreateReference(kind, name, commit_of_body(call, source)))
+    created: Reference = call.submit(CreateReference(kind, name, commit_of_body(call, source), message))
     return created
 
 

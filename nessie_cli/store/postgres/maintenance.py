@@ -43,13 +43,14 @@ _DELETE = """WITH old AS MATERIALIZED (
         DELETE FROM index_entries WHERE number IN (SELECT number FROM gone)
     )
     SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone"""
-_COUNT_MOVES = """SELECT count(*) FROM reflog
-    WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)"""
-_DELETE_MOVES = """DELETE FROM reflog WHERE number IN (
-        SELECT number FROM reflog
-        WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)
-        ORDER BY number LIMIT %s
-    )"""
+_OLD_MOVES: LiteralString = """FROM reflog
+    WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)
+    AND NOT (message <> '' AND after IS NOT NULL
+        AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))"""
+_COUNT_MOVES: LiteralString = f"SELECT count(*) {_OLD_MOVES}"
+_DELETE_MOVES: LiteralString = f"""DELETE FROM reflog WHERE number IN (
+        SELECT number {_OLD_MOVES} ORDER BY number LIMIT %s
+    )"""  # noqa: S608 - fixed texts
 _COUNT_REQUESTS = "SELECT count(*) FROM requests WHERE time < %s"
 _DELETE_REQUESTS = """DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE time < %s LIMIT %s FOR UPDATE SKIP LOCKED

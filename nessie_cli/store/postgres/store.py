@@ -73,6 +73,10 @@ _SNAPSHOT = "SELECT pg_current_snapshot()::text"
 _REFERENCE = "SELECT name, kind, target FROM refs WHERE name = %s"
 _REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id
     FROM reflog WHERE number < %s"""
+_NEWEST_MOVES = """SELECT newest.* FROM (SELECT DISTINCT unnest(%s::text[]) AS name) AS wanted CROSS JOIN LATERAL (
+        SELECT number, name, kind, before, after, time, who, operation, message, request_id
+        FROM reflog WHERE reflog.name = wanted.name ORDER BY number DESC LIMIT 1
+    ) AS newest"""
 _REQUEST = "SELECT id, caller, digest, result, time FROM requests WHERE id = %s"
 _SETTINGS = """settings_version,
     ARRAY(SELECT name FROM settings ORDER BY name), ARRAY(SELECT value FROM settings ORDER BY name)"""
@@ -273,6 +277,11 @@ class PostgresStore:
 
     def _reflog(self, query: LiteralString, values: Sequence[object], limit: int | None) -> list[ReflogRow]:
         rows = self._rows(query + " ORDER BY number DESC LIMIT %s", (*values, limit))
+        return [a_reflog_row(row) for row in rows]
+
+    def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
+        """See `View`."""
+        rows = self._rows(_NEWEST_MOVES, ([name for name in names if is_storable(name)],))
         return [a_reflog_row(row) for row in rows]
 
     def settings(self) -> Settings:
