@@ -91,7 +91,7 @@ NEEDS = {
     "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite": Needs(("nessie store backup lake.backup",)),
     "nessie switch -": Needs(("nessie switch feature",)),
     "nessie tag -d release-1": Needs(("nessie tag release-1",)),
-    "nessie tag v1 main~1": Needs(("nessie tag -d v1",)),
+    "nessie tag -m 'Figures of March' v1 main~1": Needs(("nessie tag -d v1",)),
     "nessie token list --file tokens --json": Needs(("nessie token new ada --file tokens",)),
     "nessie token list --file tokens": Needs(("nessie token new ada --file tokens",)),
     "nessie token revoke nightly --file tokens --json": Needs(("nessie token new nightly --file tokens",)),

@@ -39,6 +39,7 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
     RepositoryConfig,
+    Tag,
     Unchanged,
     UnknownContent,
 )
@@ -136,6 +137,7 @@ WRITTEN = [
             MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True),
         ),
     ),
+    (documents.Tag, encode(documents.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
     (documents.CommitOutcome, facts.commit_with_facts(COMMIT)),
     *(
         (documents.Error, facts.error_with_facts(error))
