@@ -2,9 +2,9 @@
 
 To add a command:
 
-1. Copy the folder `log/` with one module, for example `blame.py`. The first sentence of the
-   docstring of `Options` is the help of the command. `EXAMPLES` are the command lines that
-   `--help` shows. `app/command.py` explains the four parts of the module.
+1. Copy `store/backup.py` into the folder of its feature. The first sentence of the docstring of
+   `Options` is the help of the command. `EXAMPLES` are the command lines that `--help` shows.
+   `app/command.py` explains the four parts of the module.
 2. Add a line here with the same first sentence.
 3. Run `make docs`.
 
