@@ -190,9 +190,18 @@ def _created_again(staged: StagedList, deleted: Staged, content: Content) -> Sta
     """Put a new content under a deleted key, directly behind the deletion.
 
     Behind a Put that takes the deleted content over, the deletion would be half of a rename, and the key could not be created again.
+    So both stand before such a Put.
     """
-    behind = staged.index(deleted) + 1
-    return (*staged[:behind], _put(deleted.key, content.with_id(None), None), *staged[behind:])
+    others = _gone(staged, deleted)
+    taker = next((place for place, item in enumerate(others) if _takes_over(item, deleted)), len(others))
+    place = min(staged.index(deleted), taker)
+    return (*others[:place], deleted, _put(deleted.key, content.with_id(None), None), *others[place:])
+
+
+def _takes_over(item: Staged, deleted: Staged) -> bool:
+    """Whether an operation puts a deleted content under another key."""
+    put = item.operation
+    return isinstance(put, Put) and deleted.seen is not None and put.content.id == deleted.seen.id and put.key != deleted.key
 
 
 def _put_of(staged: StagedList, key: ContentKey) -> Staged | None:

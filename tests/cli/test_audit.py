@@ -75,5 +75,5 @@ def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(ne
     command = [sys.executable, "-c", program, "audit", "--prefix", "db.sound"]
     ran = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "nessie: manifest lists are read by fastavro; install nessie-cli[iceberg]\n"
+    assert ran.stderr == "nessie: manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`\n"
     assert nessie("audit", "--prefix", "db.sound").code == 0

@@ -329,7 +329,7 @@ def test_without_pyiceberg_a_remote_file_names_the_extra():
         "try: read_content('s3://bucket/x.metadata.json')\n"
         "except InvalidInput as error: print(error.message)"
     )
-    assert run(code) == "s3://bucket/x.metadata.json: files behind s3: are read by PyIceberg; install nessie-cli[iceberg]"
+    assert run(code) == "s3://bucket/x.metadata.json: files behind s3: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
 
 
 def test_a_local_file_is_read_without_pyiceberg_or_pyarrow(tmp_path, folder_catalog, rows):

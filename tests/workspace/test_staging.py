@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nessie_cli import connect
@@ -129,8 +129,12 @@ def test_a_renamed_contents_key_can_be_created_again_in_the_same_commit():
     assert found[KEYS[0]] == table(9, added[KEYS[0]])
 
 
+A, B, C, _ = KEYS
+
+
 @settings(print_blob=True, deadline=None, max_examples=150)
 @given(steps)
+@example([("rename", B, C), ("rename", A, B), ("delete", B), ("put", B, 10)])
 def test_every_batch_can_be_committed_and_identities_survive(sequence):
     naive, staged = Naive(), ()
     with connect("memory:") as repository:

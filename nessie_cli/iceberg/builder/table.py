@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any, ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import partitions, schemas, values
+from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT, ROW_LINEAGE, by_id, empty, normalized, supported, written
 from nessie_cli.iceberg.builder.requirements import RequirementFailed
 from nessie_cli.iceberg.builder.values import Document
 
 DEFAULT_VERSION = 2
-NEWEST_VERSION = 3
 LAST_ADDED = -1
-NO_SNAPSHOT = -1
-MAIN = "main"
 RESERVED_PROPERTIES = frozenset(
     {
         "format-version", "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id",
@@ -30,27 +27,8 @@ RESERVED_PROPERTIES = frozenset(
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_METADATA_FILES_DEFAULT = 100
-_ROW_LINEAGE = 3
 _CLOCK_SKEW = 60_000
 """Milliseconds that a snapshot may be older than the one before it."""
-_ORDER = (
-    "format-version", "table-uuid", "location", "last-sequence-number", "last-updated-ms",
-    "last-column-id", "schema", "current-schema-id", "schemas", "partition-spec", "default-spec-id",
-    "partition-specs", "last-partition-id", "default-sort-order-id", "sort-orders", "properties",
-    "current-snapshot-id", "next-row-id", "encryption-keys", "refs", "snapshots", "statistics",
-    "partition-statistics", "snapshot-log", "metadata-log",
-)  # fmt: skip
-
-
-def version_of(document: Mapping[str, Any]) -> int:
-    """Returns the format version of metadata. Raises `InvalidInput` for one that is not supported."""
-    return _supported(values.integer(document, "format-version", "table metadata"))
-
-
-def _supported(version: int) -> int:
-    if not 1 <= version <= NEWEST_VERSION:
-        raise InvalidInput(f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}")
-    return version
 
 
 def new_table(request: Document, location: str, now: int) -> Document:
@@ -121,46 +99,13 @@ def updated(
     return builder.build(previous_location)
 
 
-def normalized(document: Document) -> Document:
-    """Returns a copy of metadata with the members that older format versions may leave out."""
-    made = deepcopy(document)
-    version = version_of(made)
-    where = "table metadata"
-    if "schemas" not in made:
-        schema = values.object_(made, "schema", where)
-        schema.setdefault("schema-id", 0)
-        made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
-    if "partition-specs" not in made:
-        fields = made.get("partition-spec") or []
-        numbered = [{"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)]
-        made["partition-specs"], made["default-spec-id"] = [{"spec-id": 0, "fields": numbered}], 0
-    if made.get("last-partition-id") is None:
-        made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))
-    if "sort-orders" not in made:
-        made["sort-orders"] = [{"order-id": partitions.UNSORTED_ORDER_ID, "fields": []}]
-        made["default-sort-order-id"] = partitions.UNSORTED_ORDER_ID
-    current = made.get("current-snapshot-id")
-    if made.get("refs") is None:
-        has_snapshot = current not in (None, NO_SNAPSHOT)
-        made["refs"] = {MAIN: {"snapshot-id": current, "type": "branch"}} if has_snapshot else {}
-    if current is None:
-        made["current-snapshot-id"] = NO_SNAPSHOT
-    made["properties"] = made.get("properties") or {}
-    for name in ("snapshots", "statistics", "partition-statistics", "snapshot-log", "metadata-log"):
-        made[name] = made.get(name) or []
-    made.setdefault("last-sequence-number", 0)
-    if version >= _ROW_LINEAGE:
-        values.long(made, "next-row-id", where)
-    return made
-
-
 class TableBuilder:
     """Applies updates to metadata. `now` is in milliseconds since 1970."""
 
     def __init__(self, base: Document | None, now: int, *, version: int = DEFAULT_VERSION) -> None:
         self._base = base
         self._now = now
-        self._made = normalized(base) if base is not None else _empty(_supported(version))
+        self._made = normalized(base) if base is not None else empty(supported(version))
         self._changed = base is None
         self._last_added: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
         self._added: dict[str, set[int]] = {"schema": set(), "spec": set(), "order": set()}
@@ -196,7 +141,7 @@ class TableBuilder:
         # Another machine may have had a clock that is ahead.
         logged = made["snapshot-log"][-1]["timestamp-ms"] if made["snapshot-log"] else 0
         made["last-updated-ms"] = max(self._now, made.get("last-updated-ms", 0), logged)
-        return _written(made)
+        return written(made)
 
     def _check(self) -> None:
         made = self._made
@@ -204,7 +149,7 @@ class TableBuilder:
             if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
                 raise InvalidInput(f"table metadata: {member} is missing")
         schema = self._current_schema()
-        specs, orders = _by_id(made["partition-specs"], "spec-id"), _by_id(made["sort-orders"], "order-id")
+        specs, orders = by_id(made["partition-specs"], "spec-id"), by_id(made["sort-orders"], "order-id")
         if made["default-spec-id"] not in specs or made["default-sort-order-id"] not in orders:
             raise InvalidInput("table metadata: the default partition spec or sort order is missing")
         partitions.check_spec(specs[made["default-spec-id"]], schema, version=0)
@@ -213,7 +158,7 @@ class TableBuilder:
             partitions.check_names(spec, schema)
 
     def _current_schema(self) -> Document:
-        found = _by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
+        found = by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
         if found is None:
             raise InvalidInput("table metadata: there is no current schema")
         return found
@@ -225,7 +170,7 @@ class TableBuilder:
         between = {one for one in self._moves_of_main if one in self._added_snapshots and one != current}
         if not between and not self._removed_snapshots:
             return
-        known = _by_id(made["snapshots"], "snapshot-id")
+        known = by_id(made["snapshots"], "snapshot-id")
         log: list[Document] = []
         for entry in made["snapshot-log"]:
             if entry["snapshot-id"] not in known:
@@ -244,11 +189,11 @@ class TableBuilder:
         self._set("table-uuid", given)
 
     def _upgrade(self, update: Document) -> None:
-        wanted = _supported(values.integer(update, "format-version", "upgrade-format-version"))
+        wanted = supported(values.integer(update, "format-version", "upgrade-format-version"))
         if wanted < self._version:
             raise InvalidInput(f"format version {self._version} cannot be downgraded to {wanted}")
         self._set("format-version", wanted)
-        if wanted >= _ROW_LINEAGE:
+        if wanted >= ROW_LINEAGE:
             self._made.setdefault("next-row-id", 0)
 
     def _set_location(self, update: Document) -> None:
@@ -277,7 +222,7 @@ class TableBuilder:
         schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
         schemas.check(schema, self._version)
         made = self._made
-        known = _by_id(made["schemas"], "schema-id")
+        known = by_id(made["schemas"], "schema-id")
         id_ = _same_or_next(made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"])
         last_column = max(made["last-column-id"], schemas.highest_id(schema))
         if id_ in known and last_column == made["last-column-id"]:
@@ -291,12 +236,12 @@ class TableBuilder:
 
     def _set_current_schema(self, update: Document) -> None:
         id_ = self._id(update, "schema-id", "schema")
-        if id_ not in _by_id(self._made["schemas"], "schema-id"):
+        if id_ not in by_id(self._made["schemas"], "schema-id"):
             raise InvalidInput(f"set-current-schema: there is no schema {id_}")
         self._set("current-schema-id", id_)
 
     def _remove_schemas(self, update: Document) -> None:
-        self._remove_by_id(update, "schema-ids", "schemas", "schema-id", "current-schema-id")
+        self._removeby_id(update, "schema-ids", "schemas", "schema-id", "current-schema-id")
 
     def _id(self, update: Document, member: str, what: str) -> int:
         """Returns the id that an update names; -1 stands for the last one that was added."""
@@ -312,7 +257,7 @@ class TableBuilder:
         self._added[what].add(id_)
         self._last_added[what] = id_
 
-    def _remove_by_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
+    def _removeby_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
         gone = set(values.integers(update, ids, str(update["action"])))
         if self._made[current] in gone:
             raise InvalidInput(f"{update['action']}: {self._made[current]} is the {current.removesuffix('-id')}")
@@ -326,7 +271,7 @@ class TableBuilder:
         given = values.object_(update, "spec", "add-spec")
         spec = partitions.spec(given, made["partition-specs"], made["last-partition-id"])
         id_ = _same_or_next(made["partition-specs"], "spec-id", spec, partitions.same_spec, 0)
-        if id_ in _by_id(made["partition-specs"], "spec-id"):
+        if id_ in by_id(made["partition-specs"], "spec-id"):
             self._last_added["spec"] = id_ if self._last_added["spec"] in self._added["spec"] else None
             return
         partitions.check_spec(spec, self._current_schema(), self._version)
@@ -337,12 +282,12 @@ class TableBuilder:
 
     def _set_default_spec(self, update: Document) -> None:
         id_ = self._id(update, "spec-id", "spec")
-        if id_ not in _by_id(self._made["partition-specs"], "spec-id"):
+        if id_ not in by_id(self._made["partition-specs"], "spec-id"):
             raise InvalidInput(f"set-default-spec: there is no partition spec {id_}")
         self._set("default-spec-id", id_)
 
     def _remove_specs(self, update: Document) -> None:
-        self._remove_by_id(update, "spec-ids", "partition-specs", "spec-id", "default-spec-id")
+        self._removeby_id(update, "spec-ids", "partition-specs", "spec-id", "default-spec-id")
 
     def _add_order(self, update: Document) -> None:
         made = self._made
@@ -350,7 +295,7 @@ class TableBuilder:
         id_ = partitions.UNSORTED_ORDER_ID
         if order["fields"]:
             id_ = _same_or_next(made["sort-orders"], "order-id", order, partitions.same_order, 1)
-        if id_ in _by_id(made["sort-orders"], "order-id"):
+        if id_ in by_id(made["sort-orders"], "order-id"):
             self._last_added["order"] = id_ if self._last_added["order"] in self._added["order"] else None
             return
         partitions.check_order(order, self._current_schema())
@@ -360,7 +305,7 @@ class TableBuilder:
 
     def _set_default_order(self, update: Document) -> None:
         id_ = self._id(update, "sort-order-id", "order")
-        if id_ not in _by_id(self._made["sort-orders"], "order-id"):
+        if id_ not in by_id(self._made["sort-orders"], "order-id"):
             raise InvalidInput(f"set-default-sort-order: there is no sort order {id_}")
         self._set("default-sort-order-id", id_)
 
@@ -375,7 +320,7 @@ class TableBuilder:
             values.text(snapshot, "manifest-list", where)
         if not (made["schemas"] and made["partition-specs"] and made["sort-orders"]):
             raise InvalidInput(f"{where}: a schema, a partition spec and a sort order have to come before")
-        if id_ in _by_id(made["snapshots"], "snapshot-id"):
+        if id_ in by_id(made["snapshots"], "snapshot-id"):
             raise InvalidInput(f"{where}: snapshot {id_} exists already")
         sequence = 0
         if self._version > 1:
@@ -385,7 +330,7 @@ class TableBuilder:
                 raise RequirementFailed(
                     f"Cannot add snapshot with sequence number {sequence}, the last sequence number is {made['last-sequence-number']}"
                 )
-        if self._version >= _ROW_LINEAGE:
+        if self._version >= ROW_LINEAGE:
             first = values.long(snapshot, "first-row-id", where)
             if first < made["next-row-id"]:
                 raise RequirementFailed(f"Cannot add snapshot with first-row-id {first}, the next-row-id is {made['next-row-id']}")
@@ -402,7 +347,7 @@ class TableBuilder:
         if made["refs"].get(name) == ref:
             return
         id_ = ref["snapshot-id"]
-        snapshot = _by_id(made["snapshots"], "snapshot-id").get(id_)
+        snapshot = by_id(made["snapshots"], "snapshot-id").get(id_)
         if snapshot is None:
             raise InvalidInput(f"{where}: {name}: there is no snapshot {id_}")
         if name == MAIN:
@@ -483,7 +428,7 @@ class TableBuilder:
         id_ = values.text(key, "key-id", "add-encryption-key")
         values.text(key, "encrypted-key-metadata", "add-encryption-key")
         keys = self._made.setdefault("encryption-keys", [])
-        if id_ not in _by_id(keys, "key-id"):
+        if id_ not in by_id(keys, "key-id"):
             keys.append(key)
             self._changed = True
 
@@ -522,26 +467,6 @@ class TableBuilder:
     }
 
 
-def _empty(version: int) -> Document:
-    made: Document = {
-        "format-version": version,
-        "table-uuid": str(uuid.uuid4()),
-        "last-sequence-number": 0,
-        "last-column-id": 0,
-        "current-schema-id": 0,
-        "default-spec-id": 0,
-        "last-partition-id": 0,
-        "default-sort-order-id": 0,
-        "current-snapshot-id": NO_SNAPSHOT,
-        "properties": {},
-        "refs": {},
-    }
-    lists = ("schemas", "partition-specs", "sort-orders", "snapshots", "statistics",
-             "partition-statistics", "snapshot-log", "metadata-log")  # fmt: skip
-    made |= {name: [] for name in lists}
-    return made | ({"next-row-id": 0} if version >= _ROW_LINEAGE else {})
-
-
 def _ref(update: Document) -> Document:
     """Returns the snapshot reference of an update, without the members that say what to do with it."""
     where = "set-snapshot-ref"
@@ -575,30 +500,9 @@ def _same_or_next(
     return free
 
 
-def _by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
-    return {one[member]: one for one in documents}
-
-
 def _most_files(properties: Mapping[str, str]) -> int:
     given = properties.get(_MOST_METADATA_FILES, str(_MOST_METADATA_FILES_DEFAULT))
     try:
         return max(1, int(given))
     except ValueError:
         raise InvalidInput(f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}") from None
-
-
-def _written(made: Document) -> Document:
-    """Returns metadata as the file of its format version holds it."""
-    version = made["format-version"]
-    for member in ("schema", "partition-spec"):
-        made.pop(member, None)
-    if version == 1:
-        del made["last-sequence-number"]
-        schema = _by_id(made["schemas"], "schema-id")[made["current-schema-id"]]
-        spec = _by_id(made["partition-specs"], "spec-id")[made["default-spec-id"]]
-        made |= {"schema": schema, "partition-spec": spec["fields"]}
-    if version >= _ROW_LINEAGE and made["current-snapshot-id"] == NO_SNAPSHOT:
-        made["current-snapshot-id"] = None
-    if not made.get("encryption-keys", True):
-        del made["encryption-keys"]
-    return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}

@@ -1,0 +1,113 @@
+"""Table metadata as the file of a format version holds it, and with the members that older versions leave out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import partitions, values
+from nessie_cli.iceberg.builder.values import Document
+
+NEWEST_VERSION = 3
+NO_SNAPSHOT = -1
+MAIN = "main"
+ROW_LINEAGE = 3
+"""The format version since which rows have ids."""
+_ORDER = (
+    "format-version", "table-uuid", "location", "last-sequence-number", "last-updated-ms",
+    "last-column-id", "schema", "current-schema-id", "schemas", "partition-spec", "default-spec-id",
+    "partition-specs", "last-partition-id", "default-sort-order-id", "sort-orders", "properties",
+    "current-snapshot-id", "next-row-id", "encryption-keys", "refs", "snapshots", "statistics",
+    "partition-statistics", "snapshot-log", "metadata-log",
+)  # fmt: skip
+
+
+def version_of(document: Mapping[str, Any]) -> int:
+    """Returns the format version of metadata. Raises `InvalidInput` for one that is not supported."""
+    return supported(values.integer(document, "format-version", "table metadata"))
+
+
+def supported(version: int) -> int:
+    """Returns a format version. Raises `InvalidInput` for one that is not supported."""
+    if not 1 <= version <= NEWEST_VERSION:
+        raise InvalidInput(f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}")
+    return version
+
+
+def empty(version: int) -> Document:
+    """Returns the metadata that the updates of a new table are applied to."""
+    made: Document = {
+        "format-version": version,
+        "table-uuid": str(uuid.uuid4()),
+        "last-sequence-number": 0,
+        "last-column-id": 0,
+        "current-schema-id": 0,
+        "default-spec-id": 0,
+        "last-partition-id": 0,
+        "default-sort-order-id": 0,
+        "current-snapshot-id": NO_SNAPSHOT,
+        "properties": {},
+        "refs": {},
+    }
+    lists = ("schemas", "partition-specs", "sort-orders", "snapshots", "statistics",
+             "partition-statistics", "snapshot-log", "metadata-log")  # fmt: skip
+    made |= {name: [] for name in lists}
+    return made | ({"next-row-id": 0} if version >= ROW_LINEAGE else {})
+
+
+def normalized(document: Document) -> Document:
+    """Returns a copy of metadata with the members that older format versions may leave out."""
+    made = deepcopy(document)
+    version = version_of(made)
+    where = "table metadata"
+    if "schemas" not in made:
+        schema = values.object_(made, "schema", where)
+        schema.setdefault("schema-id", 0)
+        made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
+    if "partition-specs" not in made:
+        fields = made.get("partition-spec") or []
+        numbered = [{"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)]
+        made["partition-specs"], made["default-spec-id"] = [{"spec-id": 0, "fields": numbered}], 0
+    if made.get("last-partition-id") is None:
+        made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))
+    if "sort-orders" not in made:
+        made["sort-orders"] = [{"order-id": partitions.UNSORTED_ORDER_ID, "fields": []}]
+        made["default-sort-order-id"] = partitions.UNSORTED_ORDER_ID
+    current = made.get("current-snapshot-id")
+    if made.get("refs") is None:
+        has_snapshot = current not in (None, NO_SNAPSHOT)
+        made["refs"] = {MAIN: {"snapshot-id": current, "type": "branch"}} if has_snapshot else {}
+    if current is None:
+        made["current-snapshot-id"] = NO_SNAPSHOT
+    made["properties"] = made.get("properties") or {}
+    for name in ("snapshots", "statistics", "partition-statistics", "snapshot-log", "metadata-log"):
+        made[name] = made.get(name) or []
+    made.setdefault("last-sequence-number", 0)
+    if version >= ROW_LINEAGE:
+        values.long(made, "next-row-id", where)
+    return made
+
+
+def written(made: Document) -> Document:
+    """Returns metadata as the file of its format version holds it."""
+    version = made["format-version"]
+    for member in ("schema", "partition-spec"):
+        made.pop(member, None)
+    if version == 1:
+        del made["last-sequence-number"]
+        schema = by_id(made["schemas"], "schema-id")[made["current-schema-id"]]
+        spec = by_id(made["partition-specs"], "spec-id")[made["default-spec-id"]]
+        made |= {"schema": schema, "partition-spec": spec["fields"]}
+    if version >= ROW_LINEAGE and made["current-snapshot-id"] == NO_SNAPSHOT:
+        made["current-snapshot-id"] = None
+    if not made.get("encryption-keys", True):
+        del made["encryption-keys"]
+    return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}
+
+
+def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
+    """Returns documents by a member that is unique among them."""
+    return {one[member]: one for one in documents}
