@@ -136,7 +136,8 @@ class Draft(Generic[A]):
 
     def answer(self) -> A:
         """Returns what the verb answers once the draft is committed; raises the refusal."""
-        if self.refusal is not None:
+        if self._refuse is not None:
+            assert self.refusal is not None
             raise self.refusal
         assert self._answer is not None
         return self._answer

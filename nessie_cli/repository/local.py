@@ -364,9 +364,9 @@ class LocalRepository(Repository):
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
         from nessie_cli.repository.commits import result_of
-        from nessie_cli.repository.requests import recorded
+        from nessie_cli.repository.requests import find_request, recorded
 
-        request = self._view.request(request_id)
+        request = find_request(self._view, request_id)
         return None if request is None else result_of(self._objects, recorded(self._view, request))
 
     # -- care --

@@ -7,6 +7,7 @@ records with it who used it, a digest of the change, and the moves from which a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from re import fullmatch
 from typing import Any
 
 from msgspec import Struct, msgpack, structs
@@ -23,6 +24,12 @@ from nessie_cli.store.base import View
 from nessie_cli.store.records import Request
 
 _DIGEST = 16
+_TIME_DIGITS = 14
+_MADE_UP = r"[0-9a-f]{26}"
+"""The ids of writes for which no client chose one; the first digits are the time in microseconds."""
+_CLOCK_ERROR = 60_000_000
+"""Microseconds by which the times of two reflog entries may be in the wrong order."""
+_PAGE = 1000
 _encode = msgpack.Encoder(enc_hook=str, order="deterministic").encode
 
 
@@ -74,7 +81,8 @@ class Submission:
     def write_id(self, context: Context) -> str:
         """The id that the write gets: every write has one, so that its outcome can be looked up.
 
-        One that nobody chose begins with the time: new ids are neighbours in the table, and change one page of it.
+        One that nobody chose begins with the time: so `find_request` knows since when to look, and new ids are neighbours
+        where a store has a table of them.
         """
         if self._id is None:
             self._id = f"{context.clock():014x}{context.random(6).hex()}"
@@ -122,6 +130,26 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
         hasher.update(_encode(item))
     found: bytes = hasher.digest()
     return found[:_DIGEST]
+
+
+def find_request(view: View, id_: str) -> Request | None:
+    """The record of a committed request; None if it was never committed.
+
+    Embedded stores record no id that `Submission` made up: it stands in the reflog, and says since when to look there.
+    """
+    found = view.request(id_)
+    if found is not None or not fullmatch(_MADE_UP, id_):
+        return found
+    since = int(id_[:_TIME_DIGITS], 16) - _CLOCK_ERROR
+    before: int | None = None
+    while rows := view.reflog(before=before, limit=_PAGE):
+        for row in rows:
+            if row.move.request_id == id_:
+                return Request(id_, "", b"", b"", row.move.time)
+        before = rows[-1].number
+        if rows[-1].move.time < since:
+            break
+    return None
 
 
 def recorded(view: View, request: Request) -> Recorded:

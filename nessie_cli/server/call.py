@@ -104,6 +104,8 @@ class Call:
         self.segments = segments
         self._query = query
         self._headers = headers
+        self.is_ours = _OURS in dict(headers)
+        """Whether our own client asks (`wire.extensions`)."""
         self.body = body
         self._json: Any = _UNREAD
 
@@ -216,11 +218,6 @@ class Call:
         return ContentKey(tuple(elements))
 
     # -- headers ----------------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def is_ours(self) -> bool:
-        """Whether our own client asks (`wire.extensions`)."""
-        return _OURS in dict(self._headers)
 
     def headers(self, name: bytes) -> list[str]:
         """Every value of a header (name in lower case); UTF-8 where it is that, else Latin-1."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import TypeVar
 
 from nessie_cli.store.records import Done, Move, Outcome, Repeated, Request, Requirement, Stale, StoredReference, Write
 
-_T = TypeVar("_T")
 DONE = Done()
 
 
@@ -50,7 +48,7 @@ class Decision:
             return Stale(Requirement.SETTINGS)
         self.references |= moved
         self.settings_version += bool(write.settings)
-        if write.request.id:
+        if write.records_request:
             self._requests[write.request.id] = write.request
         self.done.append(write)
         return DONE
@@ -64,13 +62,9 @@ class Needs:
     """The part of the present state that deciding some writes needs."""
 
     def __init__(self, writes: Sequence[Write]) -> None:
-        self.references = _distinct(move.name for write in writes for move in write.moves)
-        self.requests = _distinct(write.request.id for write in writes if write.request.id)
-        self.objects = _distinct(id_ for write in writes for id_ in write.required)
-
-
-def _distinct(found: Iterable[_T]) -> tuple[_T, ...]:
-    return tuple(dict.fromkeys(found))
+        self.references = {move.name for write in writes for move in write.moves}
+        self.requests = {write.request.id for write in writes if write.records_request}
+        self.objects = {id_ for write in writes for id_ in write.required}
 
 
 def _is_at(current: StoredReference | None, move: Move) -> bool:

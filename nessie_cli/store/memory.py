@@ -176,7 +176,7 @@ class MemoryStore:
             changed = {**self._settings.values, **write.settings}
             values = {name: value for name, value in changed.items() if value is not None}
             self._settings = Settings(values, self._settings.version + 1)
-        if write.request.id:
+        if write.records_request:
             self._requests[write.request.id] = write.request
 
     def _put(self, objects: Iterable[StoredObject]) -> None:

@@ -78,8 +78,8 @@ class ReflogRow(Struct, frozen=True):
 class Request(Struct, frozen=True):
     """A request id with what it was used for. Within a store an id is committed at most once; "" is no id.
 
-    `caller` and `digest` tell a repetition of the same request from another one under the same id. `result` is opaque:
-    whatever a repetition is answered from. `time` is in microseconds since 1970.
+    `caller` and `digest` tell a repetition of the same request from another one under the same id; an id that no client
+    chose has no digest. `result` is opaque: whatever a repetition is answered from. `time` is in microseconds since 1970.
     """
 
     id: str
@@ -106,6 +106,11 @@ class Write(Struct, frozen=True):
     settings: Mapping[str, str | None] = {}
     required: Sequence[bytes] = ()
     settings_version: int | None = None
+
+    @property
+    def records_request(self) -> bool:
+        """Whether an embedded store keeps a record of the request: of an id that a client chose, or that no reflog entry has."""
+        return bool(self.request.id) and (bool(self.request.digest) or not self.moves)
 
 
 class Requirement(StrEnum):

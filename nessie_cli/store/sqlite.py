@@ -74,6 +74,7 @@ _INDEX_AFTER = """SELECT entry, object, id FROM object_index JOIN objects ON num
 WHERE (entry, object) > (?, ?) ORDER BY entry, object LIMIT ?"""
 _SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects
 WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
+_HAS_HAPPENED = "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND request_id = ?1"
 # Any committed change, after which SQLite's log file holds nothing of a transaction that failed before it.
 _TOUCH = "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
 
@@ -281,10 +282,12 @@ class SQLiteStore:
     def _commit(self, writes: Sequence[Write], rows: Sequence[list[ObjectRow]], needs: Needs, lease: str | None) -> list[Outcome] | None:
         """Decide and apply; returns None if another caller holds a lease (with `lease` None it does not look)."""
         done: list[Write] = []
+        last_number = 0
         session = self._taken()
         try:
             with session as cursor:
                 found = state(cursor)
+                last_number = found.last_number
                 if found.leases and lease is not None and leased(cursor, needs.references, lease):
                     return None
                 decision = present(cursor, needs, found.settings_version)
@@ -294,37 +297,37 @@ class SQLiteStore:
                 if done:
                     kept = [row for each, outcome in zip(rows, outcomes, strict=True) if outcome is DONE for row in each]
                     put(cursor, kept, [stored for write in done for stored in write.objects])
-                    apply(cursor, before, decision, found.last_number)
+                    apply(cursor, before, decision, last_number)
         except _ERRORS as error:
             failed = self._translated(session, error)
             if not isinstance(failed, _CommitFailed):
                 raise failed from error
-            self._find_out([write.request for write in done], failed)
+            self._find_out(next((write.request.id for write in done if write.request.id), ""), last_number, failed)
         finally:
             session.lock.release()
         return outcomes
 
-    def _find_out(self, requests: Sequence[Request], failed: _CommitFailed) -> None:
+    def _find_out(self, request_id: str, last_number: int, failed: _CommitFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, and raises `failed` if it is not.
 
         Its bytes may be in SQLite's log file, where the next start of the machine could find them. So this commits
-        something after it: then the log holds the whole transaction or nothing of it.
+        something after it: then the log holds the whole transaction or nothing of it. `request_id` is one of the ids that
+        it has written, in their table or in the reflog after `last_number`.
         """
-        named = [request for request in requests if request.id]
         message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
-        if not named:
+        if not request_id:
             raise OutcomeUnknown(message, "") from failed
         try:
             session = connect(self._path, self._patience)
             try:
                 with session as cursor:
-                    found = [request_of(row) for one in named for row in cursor.execute(f"{REQUEST} WHERE id = ?", (one.id,))]
+                    found = cursor.execute(_HAS_HAPPENED, (request_id, last_number)).fetchall()
                     cursor.execute(_TOUCH).fetchall()
             finally:
                 session.close()
-        except (NessieError, apsw.Error, DamagedRow) as error:
-            raise OutcomeUnknown(f"{message} ({reason(error)})", named[0].id) from failed
-        if found != named:
+        except (NessieError, apsw.Error) as error:
+            raise OutcomeUnknown(f"{message} ({reason(error)})", request_id) from failed
+        if not found:
             raise failed
 
     @contextmanager

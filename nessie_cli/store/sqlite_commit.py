@@ -87,14 +87,11 @@ def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decide
         for name in dict.fromkeys(move.name for move in moves):
             _move(cursor, name, before[name], decided.references[name])
         cursor.executemany(LOG, [log_row(number, move) for number, move in enumerate(moves, last_number + 1)])
-    requests = [one.request for one in done if one.request.id]
-    cursor.executemany(RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
-    version = decided.settings_version - sum(bool(write.settings) for write in done)
-    for write in done:
-        if write.settings:
-            version += 1
-            rows = [with_check(name, value, version) for name, value in write.settings.items()]
-            cursor.executemany(SET, rows)
+    if requests := [one.request for one in done if one.records_request]:
+        cursor.executemany(RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
+    changes = [write.settings for write in done if write.settings]
+    for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
+        cursor.executemany(SET, [with_check(name, value, version) for name, value in settings.items()])
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:

@@ -103,7 +103,8 @@ def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock
     clock.ahead = 89 * DAY
     report = catalog.repository.maintain()
     assert deleted(report) == {"commit": 0, "node": 0, "value": 0}
-    assert (report.moves, report.requests) == (0, 5)
+    # Only a shared store records request ids that no client chose.
+    assert (report.moves, report.requests) == (0, 5 if catalog.repository.url.startswith("postgresql") else 0)
     assert catalog.hash(head) == head
 
     clock.ahead = LONG

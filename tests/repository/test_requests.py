@@ -211,3 +211,21 @@ def test_what_a_check_refuses_is_not_committed(repository: Repository) -> None:
         with pytest.raises(ZeroDivisionError):
             repository.submit(change, check=refuse)
     assert everything(repository) == before
+
+
+def test_an_id_that_no_client_chose_is_found(repository: Repository) -> None:
+    """`OutcomeUnknown` names such an id if the caller gave none."""
+    catalog = Catalog(repository)
+    heads = [catalog.write("main", {"a": number}) for number in range(3)]
+    moves = [entry for entry in repository.reflog("main") if entry.after in heads]
+
+    assert len(moves) == len(heads)
+    for entry in moves:
+        found = repository.find_request(entry.request_id)
+        assert found is not None
+        assert found.reference.hash == entry.after
+
+
+@pytest.mark.parametrize("id_", ["f" * 26, "0" * 26, "never used"])
+def test_an_id_that_was_never_used_is_not_found(repository: Repository, id_: str) -> None:
+    assert repository.find_request(id_) is None

@@ -64,7 +64,7 @@ def put(name: str, number: int) -> Put:
 
 
 def commit(repository: Repository, branch: str, message: str, *operations: Any) -> str:
-    return repository.commit(branch, operations, CommitMeta(message)).reference.hash
+    return repository.commit(branch, operations, CommitMeta(message), request_id=f"request {message}").reference.hash
 
 
 def make(url: str) -> None:
@@ -139,8 +139,10 @@ def test_a_repeated_request_is_known_after_a_load(places: Places) -> None:
     back_up(first, file)
     load_backup(file, second)
     with closing(open_store(first)) as one, closing(open_store(second)) as two:
-        for row in one.reflog():
-            assert one.request(row.move.request_id) == two.request(row.move.request_id) is not None
+        chosen = [row.move.request_id for row in one.reflog() if row.move.request_id.startswith("request ")]
+        assert len(chosen) == 4, chosen
+        for id_ in chosen:
+            assert one.request(id_) == two.request(id_) is not None
 
 
 def test_text_that_postgres_cannot_hold_is_refused_before_anything_is_loaded(places: Places) -> None:
@@ -383,7 +385,8 @@ def test_a_given_up_attempt_stays_excluded_after_a_load(places: Places) -> None:
     first, second, file = places.url("sqlite"), places.url("postgres"), places.file()
     make(first)
     with closing(open_store(first)) as store:
-        used = store.reflog(limit=1)[0].move.request_id
+        used = "request drop"
+        assert store.request(used) is not None
     back_up(first, file)
     create(second).close()
     with postgres(second) as connection:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from msgspec import structs
 
 from nessie_cli.errors import NessieError, StoreUnavailable
 from nessie_cli.store.base import Store
@@ -296,7 +297,8 @@ def test_a_disk_that_fails_during_the_commit(filled: str, room: int, expected: s
     store.close()
 
 
-def test_a_commit_that_happened_although_the_disk_failed_is_done(filled: str) -> None:
+@pytest.mark.parametrize("digest", [b"digest", b""], ids=["chosen id", "id that nobody chose"])
+def test_a_commit_that_happened_although_the_disk_failed_is_done(filled: str, digest: bytes) -> None:
     """The error comes after the log file is complete, once."""
     left = [1]
 
@@ -309,10 +311,11 @@ def test_a_commit_that_happened_although_the_disk_failed_is_done(filled: str) ->
     with hooked(lambda connection: connection.set_wal_hook(fail)):
         store = open_sqlite(filled)
         first, late = commit("main", "1", "2", "the request"), commit("main", "1", "3")
+        first = structs.replace(first, request=structs.replace(first.request, digest=digest))
         outcomes = store.commit([first, late])
         assert outcomes == [Done(), stale("main", StoredReference("main", "BRANCH", id_of("2")))]
         assert not left
-        assert store.request("the request") == first.request
+        assert store.request("the request") == (first.request if digest else None)
         store.close()
 
 

@@ -39,14 +39,14 @@ class Hosts:
         self._names = frozenset(name for name in checked if not name.startswith("*"))
         self._endings = tuple(name[1:] for name in checked if name.startswith("*"))
         self._addresses, self._every = addresses, every
-        self._allows = lru_cache(_REMEMBERED)(self.allows)
+        self._answers_to = lru_cache(_REMEMBERED)(lambda host: self.allows(_name_of(host)))
 
     def check(self, method: str, path: bytes, headers: Headers) -> None:
         """Raise `HttpFault` for a request under another name, and for a change that another site asks for."""
         if path.startswith(HEALTH):
             return
         hosts = [value for name, value in headers if name == b"host"]
-        if not self._every and not (len(hosts) == 1 and len(hosts[0]) <= _LONGEST and self._allows(_name_of(hosts[0]))):
+        if not self._every and not (len(hosts) == 1 and len(hosts[0]) <= _LONGEST and self._answers_to(hosts[0])):
             shown = ", ".join(host.decode("latin-1")[:_LONGEST] for host in hosts)
             raise HttpFault(403, f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one", _CODE)
         if method not in _SAFE:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import defaultdict
 from http import HTTPStatus
 from time import monotonic
 from typing import Literal
@@ -77,26 +78,25 @@ class _Timer:
             Histogram(name, meaning, every, buckets=buckets, registry=registry) if buckets else Summary(name, meaning, every, registry=registry)
         )
         self._max = Gauge(f"{name}_max", f"{meaning} The longest one lately.", every, registry=registry, multiprocess_mode="livemax")
-        self._waiting: dict[Labels, Durations] = {}
+        self._waiting: defaultdict[Labels, Durations] = defaultdict(list)
         self._longest: dict[Labels, tuple[float, float]] = {}
         self._began = monotonic()
 
-    def observe(self, labels: Labels, seconds: float) -> None:
-        """Count one duration; it is seen with the next sample."""
-        self._waiting.setdefault(labels, []).append(seconds)
+    def durations(self, labels: Labels) -> Durations:
+        """The list to which durations are added; they are seen with the next sample, which empties it."""
+        return self._waiting[labels]
 
     def sample(self) -> None:
         """Bring the metrics up to date."""
         if turn := monotonic() - self._began >= _WINDOW:
             self._began = monotonic()
-        waiting, self._waiting = self._waiting, {}
-        for labels in self._longest.keys() | waiting.keys():
-            found = waiting.get(labels, [])
+        for labels, found in self._waiting.items():
             timer = self._timer.labels(APPLICATION, *labels)
             for seconds in found:
                 timer.observe(seconds)
             now, before = self._longest.get(labels, (0.0, 0.0))
             now = max([now, *found])
+            found.clear()
             self._max.labels(APPLICATION, *labels).set(max(now, before))
             self._longest[labels] = (0.0, now) if turn else (now, before)
 
@@ -133,13 +133,14 @@ class DashboardMetrics:
         """A connection was closed."""
         self._connected.pop(connection, None)
 
-    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answered request."""
+    def durations(self, method: str, route: str, status: int) -> list[Durations]:
+        """The lists to which the duration of an answered request is added."""
         uri = _URIS.get(route, route)
-        self._requests.observe((method, _outcome(status), str(status), uri), seconds)
+        found = [self._requests.durations((method, _outcome(status), str(status), uri))]
         call = _CALLS.get(route[len("/api/v1/") :], {}).get("GET" if method == "HEAD" else method)
         if call is not None and route.startswith("/api/v"):
-            self._store.observe((_exception(status), call), seconds)
+            found.append(self._store.durations((_exception(status), call)))
+        return found
 
     def sample(self) -> None:
         """Bring the metrics up to date."""

@@ -55,7 +55,7 @@ class Metrics:
             registry=self._registry,
         )
         # Asking prometheus_client for the counter of some labels costs more than counting.
-        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram, list[list[float]]]] = {}
         self._running = self._gauge("nessie_http_requests_running", "Requests that are being answered.")
         self._received_total = self._counter("nessie_http_received_bytes_total", "Bytes of request bodies.")
         self._sent_total = self._counter("nessie_http_sent_bytes_total", "Bytes of answers' bodies.")
@@ -88,11 +88,12 @@ class Metrics:
         key = (method, route, status)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._requests.labels(*key), self._durations.labels(route)
-        requests, durations = known
+            known = self._known[key] = self._requests.labels(*key), self._durations.labels(route), self._dashboard.durations(*key)
+        requests, durations, sampled = known
         requests.inc()
         durations.observe(seconds)
-        self._dashboard.observe(method, route, status, seconds)
+        for one in sampled:
+            one.append(seconds)
         self._received += received
         self._sent += sent
 
